@@ -1,0 +1,28 @@
+#include <cstring>
+
+#include "check.hpp"
+
+namespace {
+// Read past the end of an array: proof that the sanitizer build really watches.
+int plant_bug(int length) {
+  std::vector<int> values(static_cast<size_t>(length), 1);
+  const volatile int* first = values.data();
+  return first[length];
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--plant-bug") == 0) return plant_bug(argc) & 0;
+  using namespace boscage::test;
+  int broken = 0;
+  for (const auto& [name, body] : cases()) {
+    const int before = failures();
+    body();
+    if (failures() > before) {
+      ++broken;
+      std::fprintf(stderr, "FAILED: %s\n", name.c_str());
+    }
+  }
+  std::printf("%d passed, %d failed\n", static_cast<int>(cases().size()) - broken, broken);
+  return broken == 0 ? 0 : 1;
+}

@@ -1,0 +1,68 @@
+#include <numeric>
+#include <stdexcept>
+
+#include "check.hpp"
+#include "parallel.hpp"
+#include "rng.hpp"
+
+using namespace boscage;
+
+TEST("every chunk is taken exactly once, whatever the number of threads") {
+  for (int threads : {1, 2, 3, 8}) {
+    Pool pool(threads);
+    for (int64_t chunks : {0, 1, 7, 1000}) {
+      std::vector<int> taken(static_cast<size_t>(chunks), 0);
+      pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
+        CHECK(thread < threads);
+        ++taken[static_cast<size_t>(chunk)];
+      });
+      CHECK(std::accumulate(taken.begin(), taken.end(), int64_t{0}) == chunks);
+      for (int count : taken) CHECK(count == 1);
+    }
+  }
+}
+
+TEST("an exception in a worker reaches the caller, and the pool still works") {
+  Pool pool(4);
+  bool caught = false;
+  try {
+    pool.parallel_for(100, [](int64_t chunk, int) {
+      if (chunk == 50) throw std::runtime_error("planted");
+    });
+  } catch (const std::runtime_error&) {
+    caught = true;
+  }
+  CHECK(caught);
+  std::atomic<int> count{0};
+  pool.parallel_for(10, [&](int64_t, int) { ++count; });
+  CHECK(count == 10);
+}
+
+TEST("draws are uniform, normal and reproducible") {
+  double sum = 0, square = 0, normals = 0, normal_squares = 0;
+  const int n = 20000;
+  for (int draw = 0; draw < n; ++draw) {
+    const double u = uniform(7, 3, static_cast<uint64_t>(draw));
+    CHECK(u >= 0 && u < 1);
+    sum += u;
+    square += u * u;
+    const double z = normal(7, 3, static_cast<uint64_t>(draw));
+    normals += z;
+    normal_squares += z * z;
+  }
+  CHECK(std::abs(sum / n - 0.5) < 0.01);
+  CHECK(std::abs(square / n - 1.0 / 3) < 0.01);
+  CHECK(std::abs(normals / n) < 0.03);
+  CHECK(std::abs(normal_squares / n - 1) < 0.05);
+  CHECK(uniform(1, 2, 3) == uniform(1, 2, 3));
+  CHECK(uniform(1, 2, 3) != uniform(1, 3, 2));
+}
+
+TEST("paths stay distinct down a long chain") {
+  uint64_t path = 1;
+  for (int depth = 0; depth < 200; ++depth) {
+    CHECK(child_path(path, false) != child_path(path, true));
+    path = child_path(path, depth % 3 == 0);
+    CHECK(path != 0);
+  }
+}
