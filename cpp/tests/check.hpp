@@ -37,8 +37,8 @@ inline void check(bool ok, const char* what, const char* file, int line) {
 
 #define BOSCAGE_JOIN2(a, b) a##b
 #define BOSCAGE_JOIN(a, b) BOSCAGE_JOIN2(a, b)
-#define TEST(name)                                                                                              \
-  static void BOSCAGE_JOIN(test_, __LINE__)();                                                                  \
+#define TEST(name)                                                                                             \
+  static void BOSCAGE_JOIN(test_, __LINE__)();                                                                 \
   static const boscage::test::Register BOSCAGE_JOIN(register_, __LINE__){name, BOSCAGE_JOIN(test_, __LINE__)}; \
   static void BOSCAGE_JOIN(test_, __LINE__)()
 #define CHECK(condition) boscage::test::check((condition), #condition, __FILE__, __LINE__)

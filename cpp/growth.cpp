@@ -1,0 +1,161 @@
+#include "growth.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "rng.hpp"
+
+namespace boscage {
+
+Grower::Grower(Side root, Limits limits, Order order) : limits_(limits), order_(order) {
+  Node node;
+  node.rows = root.rows;
+  node.weight = std::accumulate(root.class_weights.begin(), root.class_weights.end(), 0.0);
+  node.class_weights = std::move(root.class_weights);
+  nodes_.push_back(std::move(node));
+  commit_child(0);
+  if (is_open(0)) pending_.push_back(0);
+}
+
+bool Grower::is_open(int32_t id) const {
+  const Node& node = nodes_[static_cast<size_t>(id)];
+  if (limits_.max_depth >= 0 && node.depth >= limits_.max_depth) return false;
+  if (node.rows < 2 * limits_.min_samples_leaf || node.weight < 2 * limits_.min_weight_leaf) return false;
+  const auto positive = [](double weight) { return weight > 0; };
+  return std::count_if(node.class_weights.begin(), node.class_weights.end(), positive) > 1;
+}
+
+bool Grower::may_triple(const Node& node) const {
+  const bool levels = limits_.max_depth < 0 || node.depth + 2 <= limits_.max_depth;
+  const bool splits = limits_.max_splits < 0 || splits_ + 3 <= limits_.max_splits;
+  return levels && splits;
+}
+
+std::vector<Request> Grower::ask() {
+  if (pending_.empty()) advance();
+  std::vector<Request> requests;
+  requests.reserve(pending_.size());
+  for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[static_cast<size_t>(id)])});
+  pending_.clear();
+  return requests;
+}
+
+void Grower::tell(int32_t id, Proposal proposal) {
+  Node& node = nodes_[static_cast<size_t>(id)];
+  node.proposal = std::move(proposal);
+  node.answered = true;
+  double drop = 0;
+  for (const auto& measured : node.proposal.tests) drop += measured.drop;
+  // The tolerance is scikit-learn's: a drop equal to the limit up to rounding is enough.
+  if (drop + 2.2e-16 * node.weight < limits_.min_drop) node.proposal = {};
+  if (explores_everything() && !node.proposal.tests.empty()) make_children(id);
+  if (node.number >= 0 && !explores_everything()) push(id);
+}
+
+int32_t Grower::add_child(int32_t parent, bool is_right, Side side) {
+  const auto id = static_cast<int32_t>(nodes_.size());
+  Node child;
+  child.parent = parent;
+  child.is_right = is_right;
+  child.depth = nodes_[static_cast<size_t>(parent)].depth + 1;
+  child.path = child_path(nodes_[static_cast<size_t>(parent)].path, is_right);
+  child.rows = side.rows;
+  child.weight = std::accumulate(side.class_weights.begin(), side.class_weights.end(), 0.0);
+  child.class_weights = std::move(side.class_weights);
+  nodes_.push_back(std::move(child));
+  return id;
+}
+
+// Gives a node its two children. The children of a triple have their tests already.
+void Grower::make_children(int32_t id) {
+  auto tests = std::move(nodes_[static_cast<size_t>(id)].proposal.tests);
+  const int32_t left = add_child(id, false, std::move(tests[0].left));
+  const int32_t right = add_child(id, true, std::move(tests[0].right));
+  nodes_[static_cast<size_t>(id)].left = left;
+  nodes_[static_cast<size_t>(id)].right = right;
+  if (tests.size() == 3) {
+    for (int side = 0; side < 2; ++side) {
+      const int32_t child = side == 0 ? left : right;
+      nodes_[static_cast<size_t>(child)].answered = true;
+      nodes_[static_cast<size_t>(child)].proposal.tests = {std::move(tests[static_cast<size_t>(side + 1)])};
+      make_children(child);
+    }
+  } else {
+    for (int32_t child : {left, right})
+      if (is_open(child)) pending_.push_back(child);
+  }
+  nodes_[static_cast<size_t>(id)].proposal.tests = std::move(tests);
+}
+
+void Grower::commit_child(int32_t id) {
+  nodes_[static_cast<size_t>(id)].number = static_cast<int32_t>(committed_.size());
+  committed_.push_back(id);
+}
+
+// Splits a leaf for good: numbers its children and puts them in line.
+void Grower::commit(int32_t id) {
+  const bool is_triple = nodes_[static_cast<size_t>(id)].proposal.tests.size() == 3;
+  if (nodes_[static_cast<size_t>(id)].left < 0) make_children(id);
+  const int32_t left = nodes_[static_cast<size_t>(id)].left, right = nodes_[static_cast<size_t>(id)].right;
+  ++splits_;
+  commit_child(left);
+  commit_child(right);
+  if (is_triple) {
+    commit(left);
+    commit(right);
+    return;
+  }
+  // Depth first takes the left child next: it goes on the stack last.
+  for (int32_t child : {right, left})
+    if (nodes_[static_cast<size_t>(child)].answered) push(child);
+}
+
+bool Grower::fits(const Node& node) const {
+  return limits_.max_splits < 0 || splits_ + static_cast<int64_t>(node.proposal.tests.size()) <= limits_.max_splits;
+}
+
+void Grower::push(int32_t id) {
+  const Node& node = nodes_[static_cast<size_t>(id)];
+  if (node.proposal.tests.empty()) return;
+  if (order_ == Order::depth_first) {
+    stack_.push_back(id);
+    return;
+  }
+  const double priority = order_ == Order::best_first ? node.proposal.priority() : node.weight;
+  heap_.push_back({priority, node.number, id});
+  std::push_heap(heap_.begin(), heap_.end());
+}
+
+int32_t Grower::pop() {
+  if (order_ == Order::depth_first) {
+    if (stack_.empty()) return -1;
+    const int32_t id = stack_.back();
+    stack_.pop_back();
+    return id;
+  }
+  if (heap_.empty()) return -1;
+  std::pop_heap(heap_.begin(), heap_.end());
+  const int32_t id = heap_.back().node;
+  heap_.pop_back();
+  return id;
+}
+
+// Commits splits until a new leaf has to be asked for, or nothing is left to do.
+void Grower::advance() {
+  if (explores_everything() && nodes_[0].answered && nodes_[0].left >= 0 && splits_ == 0) push(0);
+  while (pending_.empty()) {
+    if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) return;
+    const int32_t id = pop();
+    if (id < 0) return;
+    Node& node = nodes_[static_cast<size_t>(id)];
+    if (!fits(node)) {  // a triple that came too late: its single test stands in, if there is one
+      node.proposal.tests = std::move(node.proposal.single);
+      node.proposal.single.clear();
+      push(id);
+      continue;
+    }
+    commit(id);
+  }
+}
+
+}  // namespace boscage
