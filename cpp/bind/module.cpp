@@ -5,11 +5,13 @@
 namespace nb = nanobind;
 
 namespace boscage::bind {
-void bind_grow(nb::module_& module);
-}
+void bind_criteria(nb::module_&);
+void bind_grow(nb::module_&);
+}  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
   module.doc() = "The compiled half of boscage. Private: no promise of stability.";
   module.def("uniform", &boscage::uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
+  boscage::bind::bind_criteria(module);
   boscage::bind::bind_grow(module);
 }
