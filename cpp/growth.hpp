@@ -52,6 +52,7 @@ class Grower {
   const Node& node(int32_t id) const { return nodes_[static_cast<size_t>(id)]; }
   // The test by which a node's rows are divided among its children.
   const Test& test(int32_t id) const { return node(id).proposal.tests.front().test; }
+  size_t size() const { return nodes_.size(); }
   const Limits& limits() const { return limits_; }
   // Will this node be asked for? Pure, small and deepest leaves never are.
   bool is_open(int32_t id) const;

@@ -1,17 +1,13 @@
 // Growing in memory: arrays and settings in, the flat tree out.
+#include "grow.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
 #include "axis.hpp"
-#include "grown.hpp"
 #include "run.hpp"
 
 namespace boscage::bind {
-
-namespace {
-
-// Up to this many numbers a fit is over before a thread of its own would have started.
-constexpr size_t kShortWork = 1 << 17;
 
 Order make_order(const std::string& name) {
   if (name == "best_first") return Order::best_first;
@@ -39,6 +35,11 @@ nb::dict to_dict(Grown tree, int32_t classes, int64_t features) {
   out["impurity"] = give(std::move(tree.impurity));
   return out;
 }
+
+namespace {
+
+// Up to this many numbers a fit is over before a thread of its own would have started.
+constexpr size_t kShortWork = 1 << 17;
 
 template <class T>
 nb::dict grow_axis(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes,

@@ -1,0 +1,102 @@
+// Growing by tests that come from Python, and pruning.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "grow.hpp"
+#include "prune.hpp"
+#include "recut.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+// Keeps the arrays alive that ProposalGrower borrows.
+struct Session {
+  In1<int32_t> y;
+  In1<double> weight;
+  AnyCriterion criterion;
+  ProposalGrower grower;
+  int32_t classes;
+
+  const Node& known(int32_t node) const {
+    if (node < 0 || static_cast<size_t>(node) >= grower.grower().size()) throw std::out_of_range("no such node");
+    return grower.grower().node(node);
+  }
+};
+
+double offer(Session& session, int32_t node, const In2<double>& weights, const In2<double>& scores,
+             const In1<double>& thresholds) {
+  session.known(node);
+  const size_t tests = weights.shape(0), rows = session.grower.rows(node).size();
+  if ((tests != 1 && tests != 3) || scores.shape(0) != tests || thresholds.size() != tests || scores.shape(1) != rows)
+    throw std::invalid_argument("offer one or three tests with the scores of every row of the node");
+  std::vector<Offer> offers;
+  for (size_t i = 0; i < tests; ++i)
+    offers.push_back({{weights.data() + i * weights.shape(1), weights.shape(1)},
+                      {scores.data() + i * rows, rows},
+                      thresholds.data()[i]});
+  return session.grower.offer(node, offers);
+}
+
+nb::dict pruning(const In1<int32_t>& left, const In1<int32_t>& right, const In1<double>& risk) {
+  PruningPath path = pruning_path(view(left), view(right), view(risk));
+  nb::dict out;
+  out["collapse"] = give(std::move(path.collapse));
+  out["alphas"] = give(std::move(path.alphas));
+  out["risks"] = give(std::move(path.risks));
+  out["leaves"] = give(std::move(path.leaves));
+  return out;
+}
+
+}  // namespace
+
+void bind_propose(nb::module_& module) {
+  nb::class_<Session>(module, "ProposalGrower", "Ask/tell growth of a hard tree from linear tests offered by Python.")
+      .def(
+          "__init__",
+          [](Session* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
+             double parameter, const In1<double>& table, const std::string& order, int64_t max_splits,
+             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop) {
+            const AnyCriterion criterion = make_criterion(name, parameter, view(table));
+            const Limits limits{max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop};
+            const auto labels = view(y);
+            const auto weights = view(weight);
+            new (self) Session{std::move(y), std::move(weight), criterion,
+                               ProposalGrower(labels, weights, classes, criterion, limits, make_order(order)), classes};
+          },
+          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
+          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
+          nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
+          nb::arg("min_drop"))
+      .def("ask",
+           [](Session& session) {
+             std::vector<std::tuple<int32_t, uint64_t, bool>> requests;
+             for (const Request& request : session.grower.ask())
+               requests.emplace_back(request.node, session.known(request.node).path, request.may_triple);
+             return requests;
+           })
+      .def("rows",
+           [](Session& session, int32_t node) {
+             session.known(node);
+             const auto rows = session.grower.rows(node);
+             return give(std::vector<int64_t>(rows.begin(), rows.end()));
+           })
+      .def("offer", &offer, nb::arg("node"), nb::arg("weights").noconvert(), nb::arg("scores").noconvert(),
+           nb::arg("thresholds").noconvert())
+      .def("tell",
+           [](Session& session, int32_t node) {
+             session.known(node);
+             session.grower.tell(node);
+           })
+      .def("tree", [](const Session& session, int64_t features) {
+        return to_dict(flatten(session.grower.grower(), session.criterion), session.classes, features);
+      });
+  module.def("pruning_path", &pruning, nb::arg("left").noconvert(), nb::arg("right").noconvert(),
+             nb::arg("risk").noconvert());
+}
+
+}  // namespace boscage::bind

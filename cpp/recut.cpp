@@ -1,0 +1,150 @@
+#include "recut.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace boscage {
+
+ProposalGrower::ProposalGrower(std::span<const int32_t> label, std::span<const double> weight, int32_t classes,
+                               const AnyCriterion& criterion, const Limits& limits, Order order)
+    : rows_(label, weight, classes), criterion_(criterion), limits_(limits), grower_(rows_.total(), limits, order) {
+  weighted_.resize(label.size());
+  for (uint32_t row = 0; row < label.size(); ++row)
+    weighted_[row] = {rows_.weight(row), static_cast<uint32_t>(label[row])};
+}
+
+namespace {
+
+struct Scored {
+  double score;
+  uint32_t row;
+};
+
+double between(double low, double high) {
+  const double mid = low / 2 + high / 2;
+  return low <= mid && mid < high ? mid : low;
+}
+
+}  // namespace
+
+bool ProposalGrower::measure(std::span<const uint32_t> rows, std::span<const double> scores, const Offer& offer,
+                             Measured& out) {
+  std::vector<double> total(static_cast<size_t>(rows_.classes()), 0.0);
+  for (const uint32_t row : rows) total[weighted_[row].label] += weighted_[row].weight;
+  std::vector<uint32_t> local(total.size());
+  std::iota(local.begin(), local.end(), 0U);
+  NodeView view{local,
+                total,
+                std::accumulate(total.begin(), total.end(), 0.0),
+                static_cast<int64_t>(rows.size()),
+                limits_.min_samples_leaf,
+                limits_.min_weight_leaf,
+                0.0};
+  view.noise = 1e-13 * std::visit([&](const auto& g) { return g.total(total.data(), rows_.classes()); }, criterion_);
+  double threshold = offer.threshold;
+  if (std::isnan(threshold)) {
+    std::vector<Scored> sorted(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i) sorted[i] = {scores[i], rows[i]};
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
+    std::vector<uint32_t> entries(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      entries[i] = sorted[i].row | (i > 0 && sorted[i].score != sorted[i - 1].score ? kNewValue : 0U);
+    std::vector<double> sums;
+    const Best best = std::visit(
+        [&](const auto& g) { return scan_sorted(g, WeightedRows{weighted_.data()}, entries, view, Start{}, sums); },
+        criterion_);
+    if (best.gain < 0) return false;
+    const auto at = static_cast<size_t>(best.position);
+    threshold = between(sorted[at - 1].score, sorted[at].score);
+  }
+  MeasuredTest measured;
+  measured.test.feature = kLinear;
+  measured.test.threshold = threshold;
+  measured.test.weights.assign(offer.weights.begin(), offer.weights.end());
+  measured.left.class_weights.assign(total.size(), 0.0);
+  measured.right.class_weights.assign(total.size(), 0.0);
+  std::vector<uint32_t> left_rows;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool is_left = !(scores[i] > threshold);
+    Side& side = is_left ? measured.left : measured.right;
+    ++side.rows;
+    side.class_weights[weighted_[rows[i]].label] += weighted_[rows[i]].weight;
+    if (is_left) left_rows.push_back(rows[i]);
+  }
+  const auto weight = [](const Side& side) {
+    return std::accumulate(side.class_weights.begin(), side.class_weights.end(), 0.0);
+  };
+  for (const Side* side : {&measured.left, &measured.right})
+    if (side->rows < std::max<int64_t>(1, limits_.min_samples_leaf) || weight(*side) < limits_.min_weight_leaf)
+      return false;
+  const double *right = measured.right.class_weights.data(), *left = measured.left.class_weights.data();
+  std::visit(
+      [&](const auto& g) {
+        measured.gain = g.gain(right, left, rows_.classes());
+        measured.drop = g.drop(right, left, rows_.classes());
+      },
+      criterion_);
+  if (measured.gain <= view.noise) measured.gain = 0;
+  out.proposal.tests.push_back(std::move(measured));
+  out.left_rows.push_back(std::move(left_rows));
+  return true;
+}
+
+double ProposalGrower::offer(int32_t node, std::span<const Offer> tests) {
+  Measured measured;
+  const auto node_rows = rows(node);
+  if (!measure(node_rows, tests[0].scores, tests[0], measured)) return -1;
+  if (tests.size() == 3) {
+    const double threshold = measured.proposal.tests[0].test.threshold;
+    for (const bool is_right : {false, true}) {
+      const Offer& child = tests[is_right ? 2 : 1];
+      std::vector<uint32_t> side;
+      std::vector<double> scores;
+      for (size_t i = 0; i < node_rows.size(); ++i) {
+        if ((tests[0].scores[i] > threshold) != is_right) continue;
+        side.push_back(node_rows[i]);
+        scores.push_back(child.scores[i]);
+      }
+      if (!measure(side, scores, child, measured)) return -1;
+    }
+  }
+  const double gain = measured.proposal.priority();
+  Candidates& known = candidates_[node];
+  Measured& rival = tests.size() == 3 ? known.triple : known.single;
+  if (rival.proposal.tests.empty() || gain > rival.proposal.priority()) rival = std::move(measured);
+  return gain;
+}
+
+void ProposalGrower::tell(int32_t node) {
+  Candidates& known = candidates_[node];
+  Proposal proposal = known.triple.proposal, single = known.single.proposal;
+  if (proposal.tests.empty() || single.priority() >= proposal.priority()) {
+    proposal = std::move(single);
+  } else {
+    proposal.single = std::move(single.tests);
+  }
+  grower_.tell(node, std::move(proposal));
+}
+
+const std::vector<uint32_t>& ProposalGrower::left_rows(int32_t node) const {
+  const auto known = candidates_.find(node);
+  if (known == candidates_.end()) {  // a child whose test came with its parent's
+    const Node& child = grower_.node(node);
+    return candidates_.at(child.parent).triple.left_rows[child.is_right ? 2 : 1];
+  }
+  const bool is_triple = grower_.node(node).proposal.tests.size() == 3;
+  return (is_triple ? known->second.triple : known->second.single).left_rows[0];
+}
+
+std::span<const uint32_t> ProposalGrower::rows(int32_t node) {
+  if (rows_.is_placed(node)) return rows_.rows(node);
+  const Node& child = grower_.node(node);
+  const Node& parent = grower_.node(child.parent);
+  for (const uint32_t row : rows(child.parent)) rows_.goes_left()[row] = 0;
+  for (const uint32_t row : left_rows(child.parent)) rows_.goes_left()[row] = 1;
+  rows_.divide(child.parent, parent.left, parent.right, scratch_);
+  return rows_.rows(node);
+}
+
+}  // namespace boscage
