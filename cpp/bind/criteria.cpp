@@ -1,7 +1,8 @@
+#include "criteria.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
-#include "criteria.hpp"
 
 namespace boscage::bind {
 

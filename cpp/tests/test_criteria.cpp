@@ -1,9 +1,8 @@
-#include "criteria.hpp"
-
 #include <cstdint>
 #include <limits>
 
 #include "check.hpp"
+#include "criteria.hpp"
 #include "rng.hpp"
 
 using namespace boscage;
@@ -21,8 +20,14 @@ std::vector<double> gini_table(int cells) {
 }
 
 std::vector<AnyCriterion> all_criteria() {
-  return {Gini{},       Entropy{},         Sqrt{}, ModifiedGini{1}, ModifiedGini{1.5},
-          ModifiedGini{3}, Separation{}, Table{gini_table(1024)}};
+  return {Gini{},
+          Entropy{},
+          Sqrt{},
+          ModifiedGini{1},
+          ModifiedGini{1.5},
+          ModifiedGini{3},
+          Separation{},
+          Table{gini_table(1024)}};
 }
 
 double total(const AnyCriterion& any, const std::vector<double>& w) {
@@ -39,7 +44,9 @@ double drop(const AnyCriterion& any, const std::vector<double>& right, const std
                     any);
 }
 
-bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b)); }
+bool near(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
 
 std::vector<double> draw(uint64_t seed, int k) {
   std::vector<double> w(static_cast<size_t>(k));
