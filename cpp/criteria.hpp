@@ -293,27 +293,25 @@ struct Table {
     return knot[0] + x * (rise + (1 - x) * ((1 - x) * m0 + x * m1));
   }
 
-  // -G'' at share: the tabulated curvature, linear between knots.
-  double curvature(double share) const {
-    const auto [knot, x] = place(std::min(share, 1 - share));
-    const double product = share * (1 - share);
+  // -G'' where a class has this share and the others the rest: the tabulated curvature, linear between knots.
+  double curvature(double share, double others) const {
+    const double product = share * others;
+    if (!(product > 1e-200)) return 0;
+    const auto [knot, x] = place(std::min(share, others));
     return (knot[2] + x * (knot[width + 2] - knot[2])) / (product * std::sqrt(product));
   }
 
-  // |W| G(pi) - P G(a) - Q G(b) for one class against the rest. Children closer than a hundredth of the share
-  // are compared by curvature (Taylor's remainder at its centre of mass), the others by value.
+  // |W| G(pi) - P G(a) - Q G(b) for one class against the rest, by value; where that is under a millionth of G,
+  // by curvature: Taylor's remainder at its centre of mass.
   double one_class(double r, double rest_right, double l, double rest_left, double p, double q) const {
     const double d = r * rest_left - l * rest_right, all = p + q;
     if (d == 0) return 0;
-    const double from_right = d / p / all, from_left = -d / q / all;  // a - pi and b - pi
-    const double share = (r + l) / all, others = (rest_right + rest_left) / all;
-    if (std::max(std::abs(from_right), std::abs(from_left)) < 0.01 * std::min(share, others)) {
-      return 0.5 * (p * from_right * from_right * curvature(share + from_right / 3) +
-                    q * from_left * from_left * curvature(share + from_left / 3));
-    }
-    const double here = at(std::min(share, others));
+    const double share = (r + l) / all, others = (rest_right + rest_left) / all, here = at(std::min(share, others));
     const double gap = p * (here - at(std::min(r, rest_right) / p)) + q * (here - at(std::min(l, rest_left) / q));
-    return std::max(gap, 0.0);
+    if (gap > 1e-6 * all * here) return gap;
+    const double from_right = d / p / all, from_left = -d / q / all;  // a - pi and b - pi
+    return 0.5 * (p * from_right * from_right * curvature(share + from_right / 3, others - from_right / 3) +
+                  q * from_left * from_left * curvature(share + from_left / 3, others - from_left / 3));
   }
 };
 

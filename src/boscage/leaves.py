@@ -1,0 +1,109 @@
+"""Leaves: what a leaf predicts, computed from the class fractions of a grown tree. They know nothing of growing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage._component import Component, register
+
+__all__ = ["Frequency", "Leaf", "Majority"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Nodes(Protocol):
+    """The arrays of a tree that leaves read."""
+
+    @property
+    def children_left(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def children_right(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def value(self) -> Floats: ...
+    @property
+    def weighted_n_node_samples(self) -> Floats: ...
+
+
+class Leaf(Component, ABC):
+    """How leaves predict."""
+
+    role: ClassVar[str] = "leaf"
+
+    @abstractmethod
+    def leaf_values(self, tree: Nodes) -> Floats | None:
+        """Return an array (leaves in node order, K), or None for the class fractions of the leaves."""
+
+
+@register("leaf", "majority")
+class Majority(Leaf):
+    """The leaf votes for its heaviest class (the lowest on ties) with certainty.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> import numpy as np
+    >>> from boscage.leaves import Majority
+    >>> stump = SimpleNamespace(children_left=np.array([1, -1, -1]), value=np.array([[0.5, 0.5], [0.9, 0.1], [0, 1]]))
+    >>> Majority().leaf_values(stump)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def leaf_values(self, tree: Nodes) -> Floats:
+        """Return one-hot rows."""
+        value = tree.value[tree.children_left < 0]
+        votes = np.zeros_like(value)
+        votes[np.arange(len(value)), value.argmax(axis=1)] = 1.0
+        return votes
+
+
+@register("leaf", "frequency")
+class Frequency(Leaf):
+    """The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
+
+    With n the weight of a node, the value of a leaf is the root's fractions plus, along the path to the leaf, the sum
+    of (child's − parent's fractions) / (1 + shrinkage / n_parent): a mean of the fractions met on the path, in which
+    light nodes count less.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.0
+        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more.
+
+    References
+    ----------
+    Agarwal, Tan, Ronen, Singh, Yu: Hierarchical shrinkage, ICML 2022.
+
+    Examples
+    --------
+    >>> from boscage.leaves import Frequency
+    >>> Frequency(shrinkage=10.0)
+    Frequency(shrinkage=10.0)
+    """
+
+    def __init__(self, shrinkage: float = 0.0) -> None:
+        self.shrinkage = shrinkage
+
+    def check(self) -> None:
+        """Refuse negative and infinite shrinkage."""
+        self._check_real("shrinkage", low=0)
+
+    def leaf_values(self, tree: Nodes) -> Floats | None:
+        """Return shrunken class fractions, or None without shrinkage."""
+        if self.shrinkage == 0:
+            return None
+        children = np.stack([tree.children_left, tree.children_right], axis=1)
+        value: Floats = np.array(tree.value, dtype=np.float64)
+        parents: npt.NDArray[Any] = np.zeros(1, dtype=np.intp)
+        # Level by level: the parents' shrunken values are known when the children's are made.
+        while len(parents := parents[children[parents, 0] >= 0]):
+            steps = 1 / (1 + self.shrinkage / tree.weighted_n_node_samples[parents])
+            for side in (0, 1):
+                child = children[parents, side]
+                value[child] = value[parents] + steps[:, None] * (tree.value[child] - tree.value[parents])
+            parents = children[parents].ravel()
+        return value[tree.children_left < 0]
