@@ -202,7 +202,7 @@ def _categories(
         _refuse(path, "categories are for dense files; sparse columns are numbers")
     value = arrays["categories"]
     if value.ndim == 1:
-        levels: dict[str, Any] = dict.fromkeys(feature_names, list(_texts(path, "categories", value)))
+        levels: dict[str, Any] = {name: list(_texts(path, "categories", value)) for name in feature_names}
     else:
         try:
             levels = json.loads(str(value))
