@@ -266,7 +266,7 @@ def test_drop(table):
         ("a,y\n1,0\n", "y", {"weight": "w"}, "there is no column 'w' of weights"),
         ("a,y\n1,0\n", "y", {"weight": "y"}, "cannot be both target and weight"),
         ("a,w,y\n1,heavy,0\n", "y", {"weight": "w"}, r"weight column 'w' is not numeric \(it holds 'heavy'\)"),
-        ("a,w,y\n1,-1,0\n", "y", {"weight": "w"}, "must hold finite numbers of at least 0"),
+        ("a,w,y\n1,-1,0\n", "y", {"weight": "w"}, "must hold finite numbers >= 0"),
         ("a,w,y\n1,,0\n", "y", {"weight": "w"}, "none missing"),
         ("a,y\n1,0\n", "y", {"categorical": ["c"]}, "there is no column 'c' of categories"),
         ("a,y\n1,0\n", "y", {"categorical": ["y"]}, "there is no column 'y' of categories"),

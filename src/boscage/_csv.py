@@ -133,7 +133,7 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """The cells as numbers, or None if one is text. Python reads 1_000 as a number; in a file it is an identifier."""
+    """Convert cells to numbers, or None if one is text. (Python reads 1_000 as a number; in a file it is a name.)"""
     try:
         numbers = list(map(float, cells))
     except ValueError:

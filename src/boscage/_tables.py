@@ -165,7 +165,8 @@ def prediction_rows(
             chosen.remove("y")
         if len(chosen) != n_features:
             raise DataFileError(
-                f"{table.source}: has {len(chosen)} columns, the model needs {n_features} (leave columns out with --drop)"
+                f"{table.source}: has {len(chosen)} columns, the model needs {n_features} "
+                "(leave columns out with --drop)"
             )
     else:
         chosen = list(names)
@@ -178,7 +179,7 @@ def prediction_rows(
 
 
 def dataset_columns(data: Dataset) -> dict[str, Column]:
-    """The dense columns of a data set, with its labels as the column ``y``."""
+    """Return the dense columns of a data set, with its labels as the column ``y``."""
     columns = {name: Column(data.X[:, j], data.categories[j]) for j, name in enumerate(data.feature_names)}
     return columns | {"y": Column(data.y.astype(np.float64), data.target_names)}
 
@@ -309,31 +310,30 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
     if column.levels is not None:
         raise DataFileError(f"{table.source}: weight column {name!r} is not numeric (it holds {column.levels[0]!r})")
     if not np.isfinite(column.values).all() or (column.values < 0).any():
-        raise DataFileError(
-            f"{table.source}: weight column {name!r} must hold finite numbers of at least 0, none missing"
-        )
+        raise DataFileError(f"{table.source}: weight column {name!r} must hold finite numbers >= 0, none missing")
     return column.values.astype(np.float64)
 
 
 def _check_levels(table: Table, name: str, column: Column) -> None:
-    """A text column that looks like names or free text would make a useless category; ask for a decision."""
+    """Ask for a decision on a text column that looks like names or free text: it would make a useless category."""
     levels = column.levels or ()
     filled = int((~np.isnan(column.values)).sum())
     if len(levels) <= 20 or len(levels) <= min(MOST_LEVELS, filled // 2):
         return
     raise DataFileError(
-        f"{table.source}: column {name!r} is not numeric: it holds {len(levels)} different texts such as {levels[0]!r}; "
-        f"use --drop {name} or --categorical {name}"
+        f"{table.source}: column {name!r} is not numeric: it holds {len(levels)} different texts such as "
+        f"{levels[0]!r}; use --drop {name} or --categorical {name}"
     )
 
 
 def _recode(table: Table, name: str, known: Sequence[Any] | None) -> NDArray[Any]:
-    """A column in the coding of the model: level names are matched, new levels become NaN."""
+    """Put a column into the coding of the model: level names are matched, new levels become NaN."""
     column = table.columns[name]
     if known is None:
         if column.levels:
             raise DataFileError(
-                f"{table.source}: column {name!r} is not numeric (it holds {column.levels[0]!r}), the model needs numbers"
+                f"{table.source}: column {name!r} is not numeric (it holds {column.levels[0]!r}), "
+                "the model needs numbers"
             )
         return column.values
     if column.levels is None:
