@@ -1,0 +1,53 @@
+"""The record that every data set comes in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """A labelled table with the names of its columns, classes and category levels.
+
+    Attributes
+    ----------
+    X : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
+        float32 or float64; NaN marks a missing cell, category columns hold level numbers 0, 1, ...
+    y : ndarray of int64 of shape (n_rows,)
+        Class numbers 0 .. K-1, in the order of `target_names`.
+    feature_names : tuple of str
+        One name per column of `X`.
+    target_names : tuple of str
+        One name per class.
+    n_train : int or None
+        The first so many rows are the published training part; None if there is no published cut.
+    categorical_features : tuple of int
+        The columns that hold categories, ready for the parameter of the same name.
+    categories : tuple
+        For each column the names of its levels, or None for a column of numbers.
+    origin : str
+        Where the data come from.
+
+    Examples
+    --------
+    >>> from boscage.datasets import load_dataset
+    >>> load_dataset("wine")
+    Dataset(178 rows, 13 features, 3 classes)
+    """
+
+    X: Any
+    y: NDArray[np.int64]
+    feature_names: tuple[str, ...]
+    target_names: tuple[str, ...]
+    n_train: int | None
+    categorical_features: tuple[int, ...]
+    categories: tuple[tuple[str, ...] | None, ...]
+    origin: str
+
+    def __repr__(self) -> str:
+        n_rows, n_features = self.X.shape
+        return f"Dataset({n_rows} rows, {n_features} features, {len(self.target_names)} classes)"
