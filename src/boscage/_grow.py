@@ -1,0 +1,126 @@
+"""Growing: what crosses into the compiled core, and the loop for families written in Python.
+
+A `Job` is everything a split family needs to grow a tree: checked data, parts, limits and a seed. The core gives
+back flat arrays; `tree_of` turns them into a `Tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.tree import InputMap, Routing, Schema, Tree
+
+if TYPE_CHECKING:
+    from boscage._validation import Dataset
+    from boscage.criteria import Criterion
+    from boscage.growth import Growth
+    from boscage.splits import ProposingFamily, SplitFamily
+
+Floats = npt.NDArray[np.float64]
+
+_UNIT_WEIGHT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When growth stops; None and 0 mean no limit, weights and drops are absolute."""
+
+    max_leaf_nodes: int | None = None
+    max_depth: int | None = None
+    min_samples_leaf: int = 1
+    min_weight_leaf: float = 0.0
+    min_drop: float = 0.0
+
+    def native(self) -> tuple[int, int, int, float, float]:
+        """Return what crosses into the compiled core: -1 for no limit, splits in place of leaves."""
+        splits = -1 if self.max_leaf_nodes is None else self.max_leaf_nodes - 1
+        depth = -1 if self.max_depth is None else self.max_depth
+        return splits, depth, self.min_samples_leaf, self.min_weight_leaf, self.min_drop
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tree to be grown."""
+
+    data: Dataset
+    criterion: Criterion
+    growth: Growth
+    limits: Limits
+    seed: int
+    threads: int
+    splits: SplitFamily
+    progress: Callable[[int], None] | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without weight included."""
+        return len(self.data.classes)
+
+    @property
+    def weight(self) -> Floats:
+        """Row weights as the core takes them: empty when every row counts 1."""
+        return _UNIT_WEIGHT if self.data.weight is None else self.data.weight
+
+    def native_criterion(self) -> tuple[str, float, Floats]:
+        """Return the criterion as the core takes it."""
+        name, parameter, table = self.criterion.native()
+        return name, parameter, table.ravel()
+
+
+def tree_of(arrays: dict[str, Any], data: Dataset, routing: Routing = "hard", input_map: InputMap | None = None) -> Tree:
+    """Make a `Tree` of the core's arrays."""
+    weight = arrays["weight"]
+    return Tree(
+        children_left=arrays["children_left"],
+        children_right=arrays["children_right"],
+        feature=arrays["feature"],
+        threshold=arrays["threshold"],
+        missing_go_to_left=arrays["missing_go_to_left"].view(np.bool_),
+        category_offset=arrays["category_offset"],
+        category_bits=arrays["category_bits"],
+        linear_row=arrays["linear_row"],
+        weights=arrays["weights"],
+        value=arrays["class_weights"] / weight[:, None],
+        n_node_samples=arrays["rows"],
+        weighted_n_node_samples=weight,
+        impurity=arrays["impurity"],
+        routing=routing,
+        input_map=input_map,
+        schema=Schema(
+            n_features=data.X.shape[1],
+            dtype=data.X.dtype.name,
+            feature_names=data.feature_names,
+            n_categories=data.n_categories,
+            categories=data.categories,
+        ),
+    )
+
+
+def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
+    """Grow a hard tree from the directions a Python family proposes, one node at a time.
+
+    The family only proposes; thresholds along its directions, gains and the order of growth are the core's.
+    """
+    from boscage.splits import NodeData
+
+    X, y = job.data.X, job.data.y
+    weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
+    order = job.growth.native()
+    grower = _core.ProposalGrower(y, job.weight, job.n_classes, *job.native_criterion(), order, *job.limits.native())
+    while requests := grower.ask():
+        for node, path, may_triple in requests:
+            rows = grower.rows(node)
+            here = NodeData(X[rows].astype(np.float64, copy=False), y[rows], weight[rows], job.seed, path, may_triple)
+            for proposal in family.propose(here):
+                weights = np.ascontiguousarray([test.weights for test in proposal], dtype=np.float64)
+                thresholds = np.array([np.nan if t.threshold is None else t.threshold for t in proposal])
+                if len(proposal) == 1 or may_triple:
+                    grower.offer(node, weights, np.ascontiguousarray(weights @ here.X.T), thresholds)
+            grower.tell(node)
+    return tree_of(grower.tree(X.shape[1]), job.data)

@@ -1,0 +1,93 @@
+"""Split families F: which tests a tree may ask.
+
+A family answers one question: good tests for the weighted rows of a node. `SplitFamily.grow` is the joint with the
+engine; a family with its own compiled search (`Axis`) overrides it, a family written in Python subclasses
+`ProposingFamily` and only proposes directions: thresholds, gains, limits and the order of growth are the engine's.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage._component import Component
+from boscage._grow import Job, grow_by_proposals
+from boscage.tree import Tree
+
+__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily"]
+
+
+class SplitFamily(Component):
+    """A family of tests. What it can take is declared here, not discovered."""
+
+    role: ClassVar[str] = "splits"
+    allows_missing: ClassVar[bool] = False
+    allows_sparse: ClassVar[bool] = False
+    allows_categories: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+
+    @abstractmethod
+    def grow(self, job: Job) -> Tree:
+        """Grow a tree."""
+
+
+@dataclass(frozen=True)
+class LinearTest:
+    """Right if weights·x > threshold; None leaves the threshold to the engine."""
+
+    weights: npt.ArrayLike
+    threshold: float | None = None
+
+
+@dataclass(frozen=True)
+class NodeData:
+    """What a family sees of a node: its rows, classes and weights, and its own stream of random numbers."""
+
+    X: npt.NDArray[np.float64]
+    y: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.float64]
+    seed: int
+    path: int
+    may_triple: bool
+
+    def generator(self) -> np.random.Generator:
+        """Random numbers that depend on the seed and the node's path alone, not on the order of growth."""
+        return np.random.default_rng([self.seed, self.path])
+
+
+class ProposingFamily(SplitFamily):
+    """A family of linear tests written in Python: implement `propose`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from boscage import TopDownTreeClassifier
+    >>> from boscage.splits import LinearTest, ProposingFamily
+    >>> class MeanDifference(ProposingFamily):
+    ...     def propose(self, node):
+    ...         means = [node.X[node.y == k].mean(axis=0) for k in np.unique(node.y)]
+    ...         yield [LinearTest(means[-1] - means[0])]
+    >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 1.0], [3.0, 2.0]])
+    >>> tree = TopDownTreeClassifier(splits=MeanDifference()).fit(X, [0, 0, 1, 1])
+    >>> tree.get_n_leaves()
+    2
+    """
+
+    provides = frozenset({"cut", "hard", "linear tests"})
+
+    @abstractmethod
+    def propose(self, node: NodeData) -> Iterable[Sequence[LinearTest]]:
+        """Yield proposals for a node: one test each, or three (node, left child, right child) if ``may_triple``."""
+
+    def grow(self, job: Job) -> Tree:
+        """Grow a tree from the proposals."""
+        return grow_by_proposals(self, job)
+
+
+# Families register themselves when imported; each needs the classes above.
+from boscage.splits.axis import Axis  # noqa: E402
