@@ -46,7 +46,7 @@ class Walker {
     if (tree_.feature[i] < 0) {
       right = score(node, row) > tree_.threshold[i];
     } else {
-      const double x = rows_.at(row, tree_.feature[i]);
+      const double x = rows_(row, tree_.feature[i]);
       right = tree_.category_offset[i] >= 0 ? category_right(i, x)
                                             : (std::isnan(x) ? !tree_.missing_go_to_left[i] : x > tree_.threshold[i]);
     }
@@ -131,7 +131,8 @@ class Walker {
       const int64_t j = columns[k];
       const double x = j == rows_.columns
                            ? tree_.map.constant
-                           : scaled(tree_.map, j, plain_number(tree_.map, tree_.n_categories, j, rows_.at(row, j)));
+                           : scaled(tree_.map, j,
+                                    plain_number(tree_.map, tree_.n_categories, j, static_cast<double>(rows_(row, j))));
       sum.add(j, values[k] * x);
     }
     return sum.total();
@@ -184,7 +185,8 @@ void Predictor::for_blocks(const Rows& rows, int threads, Control& control, cons
   });
 }
 
-// Several rows on their way at once hide the time it takes to fetch a node; a row that arrives makes place for the next.
+// Several rows on their way at once hide the time it takes to fetch a node; a row that arrives makes place for the
+// next.
 template <class Rows, bool want_class>
 void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const {
   constexpr int64_t lanes = 8;
@@ -208,7 +210,7 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_
         continue;
       }
       const int32_t flip = here.feature >> 31;  // all ones: NaN goes left
-      const double x = rows.at(row[lane], here.feature ^ flip);
+      const double x = rows(row[lane], here.feature ^ flip);
       const bool right = (x > here.threshold) | ((x != x) & (flip == 0));
       node[lane] = nodes + here.left + right;
     }
@@ -326,15 +328,15 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   });
 }
 
-#define BOSCAGE_ROWS(Rows)                                                                       \
-  template void Predictor::apply(const Rows&, int64_t*, int, Control&) const;                    \
-  template void Predictor::classes(const Rows&, int64_t*, int, Control&) const;                  \
-  template void Predictor::proba(const Rows&, double*, int, Control&) const;                     \
-  template Paths Predictor::paths(const Rows&, int, Control&) const;                             \
+#define BOSCAGE_ROWS(Rows)                                                      \
+  template void Predictor::apply(const Rows&, int64_t*, int, Control&) const;   \
+  template void Predictor::classes(const Rows&, int64_t*, int, Control&) const; \
+  template void Predictor::proba(const Rows&, double*, int, Control&) const;    \
+  template Paths Predictor::paths(const Rows&, int, Control&) const;            \
   template Paths Predictor::sample_paths(const Rows&, uint64_t, int, Control&) const;
 #define BOSCAGE_COMMA ,
-BOSCAGE_ROWS(DenseRows<float>)
-BOSCAGE_ROWS(DenseRows<double>)
+BOSCAGE_ROWS(Matrix<float>)
+BOSCAGE_ROWS(Matrix<double>)
 BOSCAGE_ROWS(SparseRows<float BOSCAGE_COMMA int32_t>)
 BOSCAGE_ROWS(SparseRows<float BOSCAGE_COMMA int64_t>)
 BOSCAGE_ROWS(SparseRows<double BOSCAGE_COMMA int32_t>)

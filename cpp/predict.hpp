@@ -26,9 +26,7 @@ struct LinearWeights {
 };
 
 // The first of the largest; NaN is never the largest unless it comes first.
-inline int64_t argmax(const double* values, int64_t size) {
-  return std::max_element(values, values + size) - values;
-}
+inline int64_t argmax(const double* values, int64_t size) { return std::max_element(values, values + size) - values; }
 
 struct TreeArrays {
   std::span<const int32_t> children_left, children_right, feature;

@@ -10,7 +10,8 @@ namespace boscage {
 namespace {
 
 void require(bool good, const char* array, int64_t node) {
-  if (!good) throw std::invalid_argument(std::string("Tree array ") + array + ": broken at node " + std::to_string(node) + ".");
+  if (!good)
+    throw std::invalid_argument(std::string("Tree array ") + array + ": broken at node " + std::to_string(node) + ".");
 }
 
 void require(bool good, const char* array) {
@@ -93,8 +94,9 @@ void Predictor::number_leaves() {
   }
   const size_t cells = leaves_.size() * k;
   require(tree_.leaf_value.empty() || tree_.leaf_value.size() == cells, "leaf_value");
-  require(tree_.coef.empty() || (tree_.intercept.size() == cells && tree_.coef.size() == cells * tree_.n_categories.size()),
-          "leaf_models");
+  require(
+      tree_.coef.empty() || (tree_.intercept.size() == cells && tree_.coef.size() == cells * tree_.n_categories.size()),
+      "leaf_models");
   leaf_class_.reserve(leaves_.size());
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
     const double* values = tree_.leaf_value.empty() ? tree_.value.data() + static_cast<size_t>(leaves_[leaf]) * k
@@ -133,7 +135,8 @@ double Predictor::cost_of_row() const {
   for (size_t i = 0; i < n; ++i) {
     deepest = std::max(deepest, depth[i]);
     if (tree_.feature[i] == -1) continue;
-    depth[static_cast<size_t>(tree_.children_left[i])] = depth[static_cast<size_t>(tree_.children_right[i])] = depth[i] + 1;
+    depth[static_cast<size_t>(tree_.children_left[i])] = depth[static_cast<size_t>(tree_.children_right[i])] =
+        depth[i] + 1;
   }
   const auto k = static_cast<double>(tree_.classes), width = static_cast<double>(tree_.weights.columns);
   const double test = tree_.weights.rows > 0 ? width : 1.0;

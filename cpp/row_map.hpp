@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dot.hpp"
+#include "matrix.hpp"
 #include "rows.hpp"
 
 namespace boscage {
@@ -78,7 +79,7 @@ class RowMapper {
   const RowView& seen() const { return seen_; }
 
   template <class T>
-  void load(const DenseRows<T>& rows, int64_t row) {
+  void load(const Matrix<T>& rows, int64_t row) {
     const int64_t d = columns();
     if constexpr (std::is_same_v<T, double>) {
       if (rows.column_stride == 1 && map_.fill.empty() && map_.code_offset.empty()) {
@@ -88,7 +89,7 @@ class RowMapper {
     }
     plain_dense_.resize(static_cast<size_t>(d));
     for (int64_t j = 0; j < d; ++j) {
-      plain_dense_[static_cast<size_t>(j)] = plain_number(map_, n_categories_, j, rows.at(row, j));
+      plain_dense_[static_cast<size_t>(j)] = plain_number(map_, n_categories_, j, static_cast<double>(rows(row, j)));
     }
     plain_ = {.dense = plain_dense_.data()};
     see_dense();
@@ -162,9 +163,8 @@ class RowMapper {
       plain_.columns = columns_.data();  // it may have moved; plain_.stored still leaves the constant out
     }
     if (map_.unit_rows) make_unit();
-    seen_ = {.columns = columns_.data(),
-             .values = seen_values_.data(),
-             .stored = static_cast<int64_t>(seen_values_.size())};
+    seen_ = {
+        .columns = columns_.data(), .values = seen_values_.data(), .stored = static_cast<int64_t>(seen_values_.size())};
     if (need_dense_) scatter();
   }
 

@@ -1,4 +1,6 @@
 // Predictor for Python: it borrows the tree's arrays and keeps them alive.
+#include "predict.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
@@ -6,7 +8,6 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "predict.hpp"
 #include "run.hpp"
 
 namespace boscage::bind {
@@ -83,7 +84,7 @@ struct BoundPredictor {
 };
 
 template <class T>
-DenseRows<T> dense_rows(const Strided2<T>& X) {
+Matrix<T> dense_rows(const Strided2<T>& X) {
   return {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)};
 }
 
@@ -104,7 +105,8 @@ template <class Rows>
 nb::object leaves(const BoundPredictor& self, const Rows& rows, int threads, bool want_class) {
   std::vector<int64_t> out(static_cast<size_t>(rows.rows));
   run_rows(self.core, rows.rows, [&](Control& control) {
-    want_class ? self.core.classes(rows, out.data(), threads, control) : self.core.apply(rows, out.data(), threads, control);
+    want_class ? self.core.classes(rows, out.data(), threads, control)
+               : self.core.apply(rows, out.data(), threads, control);
   });
   return nb::cast(give(std::move(out)));
 }
@@ -131,11 +133,14 @@ void bind_dense(nb::class_<BoundPredictor>& cls) {
   using Self = const BoundPredictor&;
   using X = Strided2<T>;
   const auto x = nb::arg("X").noconvert();
-  cls.def("apply", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, false); }, x, nb::arg("threads"));
-  cls.def("classes", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, true); }, x, nb::arg("threads"));
+  cls.def(
+      "apply", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, false); }, x, nb::arg("threads"));
+  cls.def(
+      "classes", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, true); }, x, nb::arg("threads"));
   cls.def("proba", [](Self self, X X_, int t) { return proba(self, dense_rows(X_), t); }, x, nb::arg("threads"));
   cls.def(
-      "paths", [](Self self, X X_, int t, std::optional<uint64_t> seed) { return paths(self, dense_rows(X_), t, seed); }, x,
+      "paths",
+      [](Self self, X X_, int t, std::optional<uint64_t> seed) { return paths(self, dense_rows(X_), t, seed); }, x,
       nb::arg("threads"), nb::arg("seed").none());
 }
 
@@ -148,14 +153,23 @@ void bind_sparse(nb::class_<BoundPredictor>& cls) {
   const auto indices = nb::arg("indices").noconvert();
   const auto offsets = nb::arg("offsets").noconvert();
   cls.def(
-      "apply", [](Self self, D d, I i, I o, int t) { return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, false); },
+      "apply",
+      [](Self self, D d, I i, I o, int t) {
+        return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, false);
+      },
       data, indices, offsets, nb::arg("threads"));
   cls.def(
-      "classes", [](Self self, D d, I i, I o, int t) { return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, true); },
+      "classes",
+      [](Self self, D d, I i, I o, int t) {
+        return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, true);
+      },
       data, indices, offsets, nb::arg("threads"));
   cls.def(
-      "proba", [](Self self, D d, I i, I o, int t) { return proba(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t); }, data,
-      indices, offsets, nb::arg("threads"));
+      "proba",
+      [](Self self, D d, I i, I o, int t) {
+        return proba(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t);
+      },
+      data, indices, offsets, nb::arg("threads"));
   cls.def(
       "paths",
       [](Self self, D d, I i, I o, int t, std::optional<uint64_t> seed) {
