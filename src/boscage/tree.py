@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-
-if TYPE_CHECKING:
-    from boscage import _core
 
 LEAF = -1
 """``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf."""
@@ -296,7 +293,7 @@ class Tree(_Record):
     category_offset: Int64s = None  # type: ignore[assignment]
     category_bits: Bytes = None  # type: ignore[assignment]
     linear_row: Int32s = None  # type: ignore[assignment]
-    weights: Weights = None  # type: ignore[assignment]
+    weights: Weights = None
     leaf_value: Floats | None = None
     input_map: InputMap | None = None
     leaf_models: LeafModels | None = None
@@ -412,7 +409,7 @@ class Tree(_Record):
         return fractions
 
     @cached_property
-    def _native(self) -> _core.TreeView:
+    def _native(self) -> Any:
         """The compiled half used by prediction, made when first needed."""
         from boscage._predict import native_view
 

@@ -1,0 +1,194 @@
+// Predictor for Python: it borrows the tree's arrays and keeps them alive.
+#include "predict.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+
+#include "arrays.hpp"
+#include "run.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+template <class T>
+using Maybe1 = std::optional<In1<T>>;
+
+template <class T>
+std::span<const T> view(const Maybe1<T>& array) {
+  return array ? bind::view(*array) : std::span<const T>();
+}
+
+Routing routing_of(const std::string& name) {
+  if (name == "hard") return Routing::hard;
+  if (name == "linear") return Routing::linear;
+  if (name == "logistic") return Routing::logistic;
+  throw std::invalid_argument("routing must be 'hard', 'linear' or 'logistic', got '" + name + "'.");
+}
+
+// The arrays come as attributes of one Python object with flat arrays (see boscage._predict).
+template <class T>
+std::span<const T> field(nb::handle arrays, const char* name) {
+  nb::object value = arrays.attr(name);
+  if (value.is_none()) return {};
+  In1<T> array;
+  if (!nb::try_cast(value, array, false)) {
+    throw std::invalid_argument(std::string("Tree array ") + name + " has the wrong type or is not contiguous.");
+  }
+  return bind::view(array);  // the Python object keeps the memory alive
+}
+
+TreeArrays tree_arrays(nb::handle arrays) {
+  TreeArrays t;
+  t.children_left = field<int32_t>(arrays, "children_left");
+  t.children_right = field<int32_t>(arrays, "children_right");
+  t.feature = field<int32_t>(arrays, "feature");
+  t.threshold = field<double>(arrays, "threshold");
+  t.missing_go_to_left = field<bool>(arrays, "missing_go_to_left");
+  t.category_offset = field<int64_t>(arrays, "category_offset");
+  t.category_bits = field<uint8_t>(arrays, "category_bits");
+  t.linear_row = field<int32_t>(arrays, "linear_row");
+  t.weights.rows = nb::cast<int64_t>(arrays.attr("weight_rows"));
+  t.weights.columns = nb::cast<int64_t>(arrays.attr("weight_columns"));
+  t.weights.dense = field<double>(arrays, "weights");
+  t.weights.data = field<double>(arrays, "weight_data");
+  t.weights.indices = field<int64_t>(arrays, "weight_indices");
+  t.weights.offsets = field<int64_t>(arrays, "weight_offsets");
+  t.n_categories = field<int64_t>(arrays, "n_categories");
+  t.value = field<double>(arrays, "value");
+  t.leaf_value = field<double>(arrays, "leaf_value");
+  t.coef = field<double>(arrays, "coef");
+  t.intercept = field<double>(arrays, "intercept");
+  t.classes = nb::cast<int64_t>(arrays.attr("n_classes"));
+  t.routing = routing_of(nb::cast<std::string>(arrays.attr("routing")));
+  t.map.fill = field<double>(arrays, "fill");
+  t.map.code_offset = field<int64_t>(arrays, "code_offset");
+  t.map.codes = field<double>(arrays, "codes");
+  t.map.shift = field<double>(arrays, "shift");
+  t.map.scale = field<double>(arrays, "scale");
+  const nb::object constant = arrays.attr("constant");
+  t.map.has_constant = !constant.is_none();
+  if (t.map.has_constant) t.map.constant = nb::cast<double>(constant);
+  t.map.unit_rows = nb::cast<bool>(arrays.attr("unit_rows"));
+  return t;
+}
+
+struct BoundPredictor {
+  explicit BoundPredictor(nb::object arrays) : owner(std::move(arrays)), core(tree_arrays(owner)) {}
+
+  nb::object owner;
+  Predictor core;
+};
+
+template <class T>
+Matrix<T> dense_rows(const Strided2<T>& X) {
+  return {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)};
+}
+
+template <class T, class Index>
+SparseRows<T, Index> sparse_rows(const In1<T>& data, const In1<Index>& indices, const In1<Index>& offsets,
+                                 int64_t columns) {
+  if (offsets.size() == 0 || indices.size() != data.size()) throw std::invalid_argument("X: the CSR matrix is broken.");
+  const auto rows = static_cast<int64_t>(offsets.size()) - 1;
+  return {data.data(), indices.data(), offsets.data(), rows, columns, static_cast<int64_t>(data.size())};
+}
+
+template <class Work>
+void run_rows(const Predictor& core, int64_t rows, Work&& work) {
+  run(core.is_short(rows), nb::none(), std::forward<Work>(work));
+}
+
+template <class Rows>
+nb::object leaves(const BoundPredictor& self, const Rows& rows, int threads, bool want_class) {
+  std::vector<int64_t> out(static_cast<size_t>(rows.rows));
+  run_rows(self.core, rows.rows, [&](Control& control) {
+    want_class ? self.core.classes(rows, out.data(), threads, control)
+               : self.core.apply(rows, out.data(), threads, control);
+  });
+  return nb::cast(give(std::move(out)));
+}
+
+template <class Rows>
+nb::object proba(const BoundPredictor& self, const Rows& rows, int threads) {
+  const auto n = static_cast<size_t>(rows.rows), k = static_cast<size_t>(self.core.tree().classes);
+  std::vector<double> out(n * k);
+  run_rows(self.core, rows.rows, [&](Control& control) { self.core.proba(rows, out.data(), threads, control); });
+  return nb::cast(give(std::move(out), {n, k}));
+}
+
+template <class Rows>
+nb::tuple paths(const BoundPredictor& self, const Rows& rows, int threads, std::optional<uint64_t> seed) {
+  Paths found;
+  run_rows(self.core, rows.rows, [&](Control& control) {
+    found = seed ? self.core.sample_paths(rows, *seed, threads, control) : self.core.paths(rows, threads, control);
+  });
+  return nb::make_tuple(give(std::move(found.reach)), give(std::move(found.nodes)), give(std::move(found.offsets)));
+}
+
+template <class T>
+void bind_dense(nb::class_<BoundPredictor>& cls) {
+  using Self = const BoundPredictor&;
+  using X = Strided2<T>;
+  const auto x = nb::arg("X").noconvert();
+  cls.def(
+      "apply", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, false); }, x, nb::arg("threads"));
+  cls.def(
+      "classes", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, true); }, x, nb::arg("threads"));
+  cls.def("proba", [](Self self, X X_, int t) { return proba(self, dense_rows(X_), t); }, x, nb::arg("threads"));
+  cls.def(
+      "paths",
+      [](Self self, X X_, int t, std::optional<uint64_t> seed) { return paths(self, dense_rows(X_), t, seed); }, x,
+      nb::arg("threads"), nb::arg("seed").none());
+}
+
+template <class T, class Index>
+void bind_sparse(nb::class_<BoundPredictor>& cls) {
+  using Self = const BoundPredictor&;
+  using D = In1<T>;
+  using I = In1<Index>;
+  const auto data = nb::arg("data").noconvert();
+  const auto indices = nb::arg("indices").noconvert();
+  const auto offsets = nb::arg("offsets").noconvert();
+  cls.def(
+      "apply",
+      [](Self self, D d, I i, I o, int t) {
+        return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, false);
+      },
+      data, indices, offsets, nb::arg("threads"));
+  cls.def(
+      "classes",
+      [](Self self, D d, I i, I o, int t) {
+        return leaves(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, true);
+      },
+      data, indices, offsets, nb::arg("threads"));
+  cls.def(
+      "proba",
+      [](Self self, D d, I i, I o, int t) {
+        return proba(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t);
+      },
+      data, indices, offsets, nb::arg("threads"));
+  cls.def(
+      "paths",
+      [](Self self, D d, I i, I o, int t, std::optional<uint64_t> seed) {
+        return paths(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t, seed);
+      },
+      data, indices, offsets, nb::arg("threads"), nb::arg("seed").none());
+}
+
+}  // namespace
+
+void bind_predict(nb::module_& module) {
+  nb::class_<BoundPredictor> cls(module, "Predictor");
+  cls.def(nb::init<nb::object>(), nb::arg("arrays"));
+  bind_dense<double>(cls);
+  bind_dense<float>(cls);
+  bind_sparse<double, int32_t>(cls);
+  bind_sparse<float, int32_t>(cls);
+  bind_sparse<double, int64_t>(cls);
+  bind_sparse<float, int64_t>(cls);
+}
+
+}  // namespace boscage::bind

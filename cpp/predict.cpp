@@ -1,0 +1,345 @@
+#include "predict.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "rng.hpp"
+
+namespace boscage {
+
+namespace {
+
+struct Sides {
+  double left, right;
+};
+
+Sides sides(Routing routing, double score) {
+  if (routing == Routing::linear) {
+    const double clipped = std::clamp(score, -1.0, 1.0);
+    return {(1.0 - clipped) / 2.0, (1.0 + clipped) / 2.0};
+  }
+  // Each side by its own exponential, so that the small one keeps its digits.
+  return {1.0 / (1.0 + std::exp(score)), 1.0 / (1.0 + std::exp(-score))};
+}
+
+}  // namespace
+
+// One row at a time through any tree; one walker for each thread.
+template <class Rows>
+class Walker {
+ public:
+  Walker(const Predictor& predictor, const Rows& rows)
+      : predictor_(predictor),
+        tree_(predictor.tree_),
+        rows_(rows),
+        mapper_(tree_.map, tree_.n_categories, tree_.weights.is_sparse()) {}
+
+  int32_t hard_leaf(int64_t row) {
+    int32_t node = 0;
+    while (tree_.feature[at(node)] != -1) node = hard_step(node, row);
+    return node;
+  }
+
+  int32_t hard_step(int32_t node, int64_t row) {
+    const auto i = at(node);
+    bool right;
+    if (tree_.feature[i] < 0) {
+      right = score(node, row) > tree_.threshold[i];
+    } else {
+      const double x = rows_(row, tree_.feature[i]);
+      right = tree_.category_offset[i] >= 0 ? category_right(i, x)
+                                            : (std::isnan(x) ? !tree_.missing_go_to_left[i] : x > tree_.threshold[i]);
+    }
+    return right ? tree_.children_right[i] : tree_.children_left[i];
+  }
+
+  Sides soft_sides(int32_t node, int64_t row) {
+    return sides(tree_.routing, score(node, row) - tree_.threshold[at(node)]);
+  }
+
+  // Probability of reaching each node, parents before children.
+  const std::vector<double>& reach(int64_t row) {
+    const size_t n = tree_.feature.size();
+    reach_.assign(n, 0.0);
+    reach_[0] = 1.0;
+    for (size_t i = 0; i < n; ++i) {
+      if (tree_.feature[i] == -1 || reach_[i] == 0.0) continue;
+      const auto [left, right] = soft_sides(static_cast<int32_t>(i), row);
+      reach_[at(tree_.children_left[i])] = reach_[i] * left;
+      reach_[at(tree_.children_right[i])] = reach_[i] * right;
+    }
+    return reach_;
+  }
+
+  int32_t leaf(int64_t row) {
+    if (tree_.routing == Routing::hard) return hard_leaf(row);
+    reach(row);
+    int32_t best = predictor_.leaves_[0];
+    for (const int32_t node : predictor_.leaves_) {
+      if (reach_[at(node)] > reach_[at(best)]) best = node;
+    }
+    return best;
+  }
+
+  void proba(int64_t row, double* out) {
+    std::fill_n(out, tree_.classes, 0.0);
+    if (tree_.routing == Routing::hard) return add_leaf(hard_leaf(row), 1.0, row, out);
+    reach(row);
+    for (const int32_t node : predictor_.leaves_) {
+      if (reach_[at(node)] != 0.0) add_leaf(node, reach_[at(node)], row, out);
+    }
+  }
+
+ private:
+  static size_t at(int32_t node) { return static_cast<size_t>(node); }
+
+  bool category_right(size_t i, double x) const {
+    const int64_t code = category_code(x, tree_.n_categories[at(tree_.feature[i])]);
+    if (code < 0) return !tree_.missing_go_to_left[i];
+    const uint8_t byte = tree_.category_bits[static_cast<size_t>(tree_.category_offset[i] + code / 8)];
+    return ((byte >> (code % 8)) & 1) == 0;
+  }
+
+  void load(int64_t row) {
+    if (loaded_ == row) return;
+    mapper_.load(rows_, row);
+    loaded_ = row;
+  }
+
+  double score(int32_t node, int64_t row) {
+    const LinearWeights& weights = tree_.weights;
+    const int64_t test = tree_.linear_row[at(node)];
+    if (!weights.is_sparse()) {
+      load(row);
+      return mapper_.seen().dot_with(weights.dense.data() + test * weights.columns, weights.columns);
+    }
+    const int64_t begin = weights.offsets[static_cast<size_t>(test)];
+    const int64_t stored = weights.offsets[static_cast<size_t>(test) + 1] - begin;
+    const int64_t* columns = weights.indices.data() + begin;
+    const double* values = weights.data.data() + begin;
+    if constexpr (requires { rows_.column_stride; }) {
+      if (!tree_.map.unit_rows) return few_terms(columns, values, stored, row);
+    }
+    load(row);
+    return dot_sparse(columns, values, stored, mapper_.seen().dense);
+  }
+
+  // A test of a few columns reads only these, however wide the row is.
+  double few_terms(const int64_t* columns, const double* values, int64_t stored, int64_t row) const {
+    LaneSum sum;
+    for (int64_t k = 0; k < stored; ++k) {
+      const int64_t j = columns[k];
+      const double x = j == rows_.columns
+                           ? tree_.map.constant
+                           : scaled(tree_.map, j,
+                                    plain_number(tree_.map, tree_.n_categories, j, static_cast<double>(rows_(row, j))));
+      sum.add(j, values[k] * x);
+    }
+    return sum.total();
+  }
+
+  void add_leaf(int32_t node, double share, int64_t row, double* out) {
+    const int64_t k = tree_.classes;
+    if (!tree_.coef.empty()) {
+      model(predictor_.leaf_index_[at(node)], row);
+      for (int64_t c = 0; c < k; ++c) out[c] += share * model_[static_cast<size_t>(c)];
+      return;
+    }
+    const double* values = tree_.leaf_value.empty() ? tree_.value.data() + node * k
+                                                    : tree_.leaf_value.data() + predictor_.leaf_index_[at(node)] * k;
+    for (int64_t c = 0; c < k; ++c) out[c] += share * values[c];
+  }
+
+  // Softmax of the leaf's linear scores into model_.
+  void model(int64_t leaf, int64_t row) {
+    const int64_t k = tree_.classes, d = predictor_.columns();
+    load(row);
+    model_.resize(static_cast<size_t>(k));
+    for (int64_t c = 0; c < k; ++c) {
+      const int64_t line = leaf * k + c;
+      model_[static_cast<size_t>(c)] =
+          mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[static_cast<size_t>(line)];
+    }
+    const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
+    double total = 0.0;
+    for (double& v : model_) total += v = std::exp(v - top);
+    for (double& v : model_) v /= total;
+  }
+
+  const Predictor& predictor_;
+  const TreeArrays& tree_;
+  const Rows rows_;
+  RowMapper mapper_;
+  int64_t loaded_ = -1;
+  std::vector<double> reach_, model_;
+};
+
+template <class Rows, class Block>
+void Predictor::for_blocks(const Rows& rows, int threads, Control& control, const Block& block) const {
+  if (rows.columns != columns()) throw std::invalid_argument("X has a different number of columns than the tree.");
+  const int64_t size = block_rows(), blocks = (rows.rows + size - 1) / size;
+  Pool pool(static_cast<int>(std::clamp<int64_t>(blocks, 1, std::max(threads, 1))));
+  pool.parallel_for(blocks, [&](int64_t number, int) {
+    control.check();
+    block(number * size, std::min(rows.rows, (number + 1) * size), number);
+  });
+}
+
+// Several rows on their way at once hide the time it takes to fetch a node; a row that arrives makes place for the
+// next.
+template <class Rows, bool want_class>
+void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const {
+  constexpr int64_t lanes = 8;
+  const Node* nodes = packed_.data();
+  int64_t row[lanes];
+  const Node* node[lanes];
+  int64_t active = std::min(lanes, end - begin), next = begin + active;
+  for (int64_t lane = 0; lane < active; ++lane) {
+    row[lane] = begin + lane;
+    node[lane] = nodes;
+  }
+  while (active > 0) {
+    for (int64_t lane = 0; lane < active; ++lane) {
+      const Node here = *node[lane];
+      if (here.left < 0) [[unlikely]] {
+        out[row[lane] - begin] = want_class ? here.feature : ~here.left;
+        const bool more = next < end;
+        if (!more) --active;
+        row[lane] = more ? next++ : row[active];
+        node[lane] = more ? nodes : node[active];
+        continue;
+      }
+      const int32_t flip = here.feature >> 31;  // all ones: NaN goes left
+      const double x = rows(row[lane], here.feature ^ flip);
+      const bool right = (x > here.threshold) | ((x != x) & (flip == 0));
+      node[lane] = nodes + here.left + right;
+    }
+  }
+}
+
+template <class Rows>
+void Predictor::apply(const Rows& rows, int64_t* out, int threads, Control& control) const {
+  for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
+    if (!packed_.empty()) return walk_packed<Rows, false>(rows, begin, end, out + begin);
+    Walker<Rows> walker(*this, rows);
+    for (int64_t row = begin; row < end; ++row) out[row] = walker.leaf(row);
+  });
+}
+
+template <class Rows>
+void Predictor::classes(const Rows& rows, int64_t* out, int threads, Control& control) const {
+  for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
+    const bool constant_leaves = tree_.coef.empty();
+    if (!packed_.empty() && constant_leaves) return walk_packed<Rows, true>(rows, begin, end, out + begin);
+    Walker<Rows> walker(*this, rows);
+    std::vector<double> proba(static_cast<size_t>(tree_.classes));
+    for (int64_t row = begin; row < end; ++row) {
+      if (tree_.routing == Routing::hard && constant_leaves) {
+        out[row] = leaf_class_[static_cast<size_t>(leaf_index_[static_cast<size_t>(walker.hard_leaf(row))])];
+      } else {
+        walker.proba(row, proba.data());
+        out[row] = argmax(proba.data(), tree_.classes);
+      }
+    }
+  });
+}
+
+template <class Rows>
+void Predictor::proba(const Rows& rows, double* out, int threads, Control& control) const {
+  const int64_t k = tree_.classes;
+  for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
+    if (packed_.empty() || !tree_.coef.empty()) {
+      Walker<Rows> walker(*this, rows);
+      for (int64_t row = begin; row < end; ++row) walker.proba(row, out + row * k);
+      return;
+    }
+    std::vector<int64_t> leaf(static_cast<size_t>(end - begin));
+    walk_packed<Rows, false>(rows, begin, end, leaf.data());
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t node = leaf[static_cast<size_t>(row - begin)];
+      const double* values = tree_.leaf_value.empty()
+                                 ? tree_.value.data() + node * k
+                                 : tree_.leaf_value.data() + leaf_index_[static_cast<size_t>(node)] * k;
+      std::copy_n(values, k, out + row * k);
+    }
+  });
+}
+
+template <class Rows, class Emit>
+Paths Predictor::collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const {
+  const int64_t size = block_rows();
+  std::vector<Paths> parts(static_cast<size_t>((rows.rows + size - 1) / size));
+  for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t number) {
+    Walker<Rows> walker(*this, rows);
+    Paths& part = parts[static_cast<size_t>(number)];
+    for (int64_t row = begin; row < end; ++row) {
+      emit(walker, row, part);
+      part.offsets.push_back(static_cast<int64_t>(part.nodes.size()));
+    }
+  });
+  Paths all;
+  all.offsets.reserve(static_cast<size_t>(rows.rows) + 1);
+  all.offsets.push_back(0);
+  for (Paths& part : parts) {
+    const auto before = static_cast<int64_t>(all.nodes.size());
+    for (const int64_t offset : part.offsets) all.offsets.push_back(before + offset);
+    all.nodes.insert(all.nodes.end(), part.nodes.begin(), part.nodes.end());
+    all.reach.insert(all.reach.end(), part.reach.begin(), part.reach.end());
+    part = {};
+  }
+  return all;
+}
+
+template <class Rows>
+Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
+  return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
+    if (tree_.routing != Routing::hard) {
+      const std::vector<double>& reach = walker.reach(row);
+      for (size_t node = 0; node < reach.size(); ++node) {
+        if (reach[node] == 0.0) continue;
+        part.nodes.push_back(static_cast<int32_t>(node));
+        part.reach.push_back(reach[node]);
+      }
+      return;
+    }
+    int32_t node = 0;
+    part.nodes.push_back(0);
+    while (tree_.feature[static_cast<size_t>(node)] != -1) part.nodes.push_back(node = walker.hard_step(node, row));
+    part.reach.resize(part.nodes.size(), 1.0);
+  });
+}
+
+template <class Rows>
+Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Control& control) const {
+  return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
+    int32_t node = 0;
+    part.nodes.push_back(0);
+    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != -1; ++depth) {
+      const auto i = static_cast<size_t>(node);
+      if (tree_.routing == Routing::hard) {
+        node = walker.hard_step(node, row);
+      } else {
+        const bool right = uniform(seed, static_cast<uint64_t>(row), depth) < walker.soft_sides(node, row).right;
+        node = right ? tree_.children_right[i] : tree_.children_left[i];
+      }
+      part.nodes.push_back(node);
+    }
+    part.reach.resize(part.nodes.size(), 1.0);
+  });
+}
+
+#define BOSCAGE_ROWS(Rows)                                                      \
+  template void Predictor::apply(const Rows&, int64_t*, int, Control&) const;   \
+  template void Predictor::classes(const Rows&, int64_t*, int, Control&) const; \
+  template void Predictor::proba(const Rows&, double*, int, Control&) const;    \
+  template Paths Predictor::paths(const Rows&, int, Control&) const;            \
+  template Paths Predictor::sample_paths(const Rows&, uint64_t, int, Control&) const;
+#define BOSCAGE_COMMA ,
+BOSCAGE_ROWS(Matrix<float>)
+BOSCAGE_ROWS(Matrix<double>)
+BOSCAGE_ROWS(SparseRows<float BOSCAGE_COMMA int32_t>)
+BOSCAGE_ROWS(SparseRows<float BOSCAGE_COMMA int64_t>)
+BOSCAGE_ROWS(SparseRows<double BOSCAGE_COMMA int32_t>)
+BOSCAGE_ROWS(SparseRows<double BOSCAGE_COMMA int64_t>)
+
+}  // namespace boscage

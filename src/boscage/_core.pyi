@@ -1,0 +1,5 @@
+"""The compiled half, untyped: everything in it is private."""
+
+from typing import Any
+
+def __getattr__(name: str) -> Any: ...
