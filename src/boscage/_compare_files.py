@@ -72,34 +72,53 @@ def write_picture(path: Path, task: Task, results: list[Result]) -> None:
     Error bars are one standard deviation over the folds; a contender without leaves is a horizontal line.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     done = [result for result in results if not result.error]
-    trees = [result for result in done if result.leaves]
-    families = list(dict.fromkeys(result.family for result in done))
-    criteria = list(dict.fromkeys(result.criterion for result in trees))
+    colours = {family: f"C{k % 10}" for k, family in enumerate(dict.fromkeys(result.family for result in done))}
+    criteria = dict.fromkeys(result.criterion for result in done if result.leaves)
+    markers = {criterion: _MARKERS[k % len(_MARKERS)] for k, criterion in enumerate(criteria)}
     figure = Figure(figsize=(9, 5.2), layout="constrained")
     axes = figure.add_subplot()
     for result in done:
-        colour = f"C{families.index(result.family) % 10}"
-        accuracy, sd = result.mean("accuracy") or 0.0, result.sd("accuracy") or 0.0
-        if not result.leaves:
-            axes.axhline(accuracy, color=colour, ls="--", lw=1.3, label=result.name)
-            axes.axhspan(accuracy - sd, accuracy + sd, color=colour, alpha=0.08, lw=0)
-            continue
-        marker = _MARKERS[criteria.index(result.criterion) % len(_MARKERS)]
-        spread = result.sd("leaves") or 0.0
-        axes.errorbar(
-            result.mean("leaves") or 0.0, accuracy, yerr=sd, xerr=spread, color=colour, marker=marker, ms=7,
-            lw=0, elinewidth=1, capsize=2, alpha=0.85, label=result.name,
-        )  # fmt: skip
-    if trees:
+        _draw(axes, result, colours[result.family], markers.get(result.criterion, ""))
+    if markers:
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter("{x:g}")
-    axes.set_xlabel("leaves (mean over folds, log scale)")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("leaves (mean over folds)")
     axes.set_ylabel("held-out accuracy (mean ± sd over folds)")
     axes.set_title(f"{task.name}: {task.X.shape[0]} rows, {task.X.shape[1]} features, {task.n_classes} classes")
     axes.grid(alpha=0.25)
-    if done:
-        figure.legend(loc="outside right upper", fontsize="small", frameon=False)
+    _legends(figure, axes, colours, markers, lines={result.family for result in done if not result.leaves})
     figure.savefig(path, dpi=150, metadata={"Software": None})
+
+
+def _draw(axes: Any, result: Result, colour: str, marker: str) -> None:
+    accuracy, sd = result.mean("accuracy") or 0.0, result.sd("accuracy") or 0.0
+    if not result.leaves:
+        axes.axhline(accuracy, color=colour, ls="--", lw=1.3)
+        axes.axhspan(accuracy - sd, accuracy + sd, color=colour, alpha=0.08, lw=0)
+        return
+    leaves = result.mean("leaves") or 0.0
+    axes.errorbar(leaves, accuracy, yerr=sd, color=colour, lw=0, elinewidth=1.2, capsize=2.5, alpha=0.45)
+    axes.plot(leaves, accuracy, color=colour, marker=marker, ms=7, mec="white", mew=0.6, lw=0)
+
+
+def _legends(figure: Any, axes: Any, colours: dict[str, str], markers: dict[str, str], lines: set[str]) -> None:
+    """Families by colour, criteria by shape: two short lists however many pairs there are."""
+    from matplotlib.lines import Line2D
+
+    families = [
+        Line2D([], [], color=colour, label=family, **({"ls": "--"} if family in lines else {"marker": "o", "lw": 0}))
+        for family, colour in colours.items()
+    ]
+    shapes = [Line2D([], [], color="0.35", marker=marker, lw=0, label=name) for name, marker in markers.items()]
+    style = {"frameon": False, "alignment": "left", "fontsize": "small", "borderaxespad": 0}
+    if families:
+        axes.add_artist(
+            axes.legend(handles=families, title="splits", loc="upper left", bbox_to_anchor=(1.02, 1), **style)
+        )
+    if shapes:
+        axes.legend(handles=shapes, title="criterion", loc="lower left", bbox_to_anchor=(1.02, 0), **style)

@@ -78,6 +78,7 @@ class Contender:
     family: str
     criterion: str
     make: Callable[[], Any] = field(repr=False, compare=False)
+    ours: bool = True
 
     @property
     def name(self) -> str:
@@ -110,7 +111,7 @@ class Result:
         return float(np.mean(values)) if values else None
 
     def sd(self, what: str) -> float | None:
-        """Standard deviation over the folds."""
+        """Give the standard deviation over the folds, None for a single fold."""
         values = getattr(self, what)
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
@@ -128,7 +129,9 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
     for family in names("splits"):
         for criterion in names("criterion"):
             try:
-                check_compatible(splits=resolve("splits", family), criterion=resolve("criterion", criterion), data=facts)
+                check_compatible(
+                    splits=resolve("splits", family), criterion=resolve("criterion", criterion), data=facts
+                )
             except IncompatibleParts:
                 continue
             categorical = list(task.categorical_features) or None
@@ -149,9 +152,9 @@ def scikit_learn_contenders(task: Task, settings: Settings) -> Iterator[Contende
     def logistic() -> Any:
         return make_pipeline(*_preparation(task, linear=True), LogisticRegression(max_iter=1000))
 
-    yield Contender("scikit-learn tree", "gini", lambda: tree("gini"))
-    yield Contender("scikit-learn tree", "entropy", lambda: tree("entropy"))
-    yield Contender("logistic regression", "", logistic)
+    yield Contender("sklearn tree", "gini", lambda: tree("gini"), ours=False)
+    yield Contender("sklearn tree", "entropy", lambda: tree("entropy"), ours=False)
+    yield Contender("sklearn logistic", "", logistic, ours=False)
 
 
 PROVIDERS: list[Provider] = [top_down_contenders, scikit_learn_contenders]
@@ -198,9 +201,9 @@ def run_comparison(
     >>> task, settings = Task("iris", iris.X, iris.y), Settings(folds=3)
     >>> for result in run_comparison(task, settings, scikit_learn_contenders(task, settings)):
     ...     print(result.name, len(result.accuracy))
-    scikit-learn tree gini 3
-    scikit-learn tree entropy 3
-    logistic regression 3
+    sklearn tree gini 3
+    sklearn tree entropy 3
+    sklearn logistic 3
     """
     settings = settings or Settings()
     folds = _folds(task, settings)
