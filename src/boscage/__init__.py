@@ -1,1 +1,69 @@
+"""Every top-down decision tree of one theory, with a scikit-learn face and a small compiled core.
+
+The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
+wait for scikit-learn. To add a public name, add it twice: to the imports for type checkers and to ``_HOME``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from boscage import datasets
+    from boscage._component import IncompatibleParts
+    from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
+    from boscage.leaves import Frequency, Majority
+    from boscage.splits.axis import Axis
+    from boscage.top_down import TopDownTreeClassifier
+    from boscage.tree import Tree
+
 __version__ = "0.1.0"
+
+_HOME = {
+    "Axis": "splits.axis",
+    "BestFirst": "growth",
+    "DepthFirst": "growth",
+    "Entropy": "criteria",
+    "Frequency": "leaves",
+    "Gini": "criteria",
+    "HeaviestFirst": "growth",
+    "IncompatibleParts": "_component",
+    "Majority": "leaves",
+    "ModifiedGini": "criteria",
+    "Separation": "criteria",
+    "Sqrt": "criteria",
+    "TopDownTreeClassifier": "top_down",
+    "Tree": "tree",
+    "datasets": "",
+}
+
+__all__ = [
+    "Axis",
+    "BestFirst",
+    "DepthFirst",
+    "Entropy",
+    "Frequency",
+    "Gini",
+    "HeaviestFirst",
+    "IncompatibleParts",
+    "Majority",
+    "ModifiedGini",
+    "Separation",
+    "Sqrt",
+    "TopDownTreeClassifier",
+    "Tree",
+    "datasets",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'boscage' has no attribute {name!r}")
+    home = _HOME[name]
+    value = getattr(import_module(f"boscage.{home}"), name) if home else import_module(f"boscage.{name}")
+    globals()[name] = value  # the next use does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

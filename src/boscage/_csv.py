@@ -133,7 +133,7 @@ def _rows(path: Path, reader: Any, width: int) -> Iterator[list[str]]:
 
 
 def _numbers(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Convert cells to numbers, or None if one is text. (Python reads 1_000 as a number; in a file it is a name.)"""
+    """Convert cells to numbers, or give None if one is text; 1_000 is a number to Python but a name in a file."""
     try:
         numbers = list(map(float, cells))
     except ValueError:

@@ -79,7 +79,7 @@ def read_table(path: str | os.PathLike[str], *, text: Collection[str] = (), drop
     """
     path = Path(path)
     if not path.exists() and path.name == str(path) and not path.suffix:
-        table = _from_dataset(load_dataset(str(path)), str(path))
+        table = _by_name(str(path))
     elif not path.exists():
         raise FileNotFoundError(f"no such file: {path}")
     elif path.is_dir():
@@ -182,6 +182,14 @@ def dataset_columns(data: Dataset) -> dict[str, Column]:
     """Return the dense columns of a data set, with its labels as the column ``y``."""
     columns = {name: Column(data.X[:, j], data.categories[j]) for j, name in enumerate(data.feature_names)}
     return columns | {"y": Column(data.y.astype(np.float64), data.target_names)}
+
+
+def _by_name(name: str) -> Table:
+    try:
+        data = load_dataset(name)
+    except LookupError as error:
+        raise DataFileError(f"no such file: {name}; and {error}") from error
+    return _from_dataset(data, name)
 
 
 def _from_dataset(data: Dataset, source: str) -> Table:

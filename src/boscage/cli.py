@@ -1,0 +1,345 @@
+"""The command line: fit, predict, show, inspect, compare.
+
+Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Heavy imports
+happen inside the commands, so that ``boscage --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boscage import __version__
+from boscage._terminal import INTERRUPTED, messages, reports_errors, tell
+
+if TYPE_CHECKING:
+    from boscage._tables import TrainingData
+    from boscage.compare import Contender, Result, Settings, Task
+
+app = typer.Typer(
+    name="boscage",
+    help="Top-down decision trees: fit, predict, show, inspect and compare.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_DATA_HELP = "CSV, TSV, Parquet or npz file, or the name of a data set such as iris."
+_MODEL_HELP = "Model file written by `boscage fit` or by save()."
+
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=False)]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False)]
+Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COL", help="Column of labels.")]
+Categorical = Annotated[
+    list[str] | None, typer.Option("--categorical", metavar="COL", help="Take this column as categories (repeatable).")
+]
+Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="COL", help="Leave this column out (repeatable).")]
+MaxDepth = Annotated[int | None, typer.Option(min=1, help="Largest depth.")]
+MaxLeafNodes = Annotated[int | None, typer.Option(min=2, help="Largest number of leaves.")]
+MinSamplesLeaf = Annotated[int, typer.Option(min=1, help="Fewest rows in a leaf.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; -1 means all cores. The result is the same.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"boscage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _boscage(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@reports_errors
+def fit(
+    data: Data,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
+    target: Target = None,
+    splits: Annotated[str, typer.Option(help="Split family, for example axis.")] = "axis",
+    criterion: Annotated[str, typer.Option(help="Splitting criterion, for example gini or entropy.")] = "gini",
+    growth: Annotated[
+        str, typer.Option(help="Order of growth: best_first, heaviest_first, depth_first.")
+    ] = "best_first",
+    leaf: Annotated[str, typer.Option(help="Leaf model: frequency or majority.")] = "frequency",
+    max_depth: MaxDepth = None,
+    max_leaf_nodes: MaxLeafNodes = None,
+    min_samples_leaf: MinSamplesLeaf = 1,
+    min_weight_fraction_leaf: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Least share of weight in a leaf.")
+    ] = 0,
+    min_impurity_decrease: Annotated[float, typer.Option(min=0, help="Least weighted drop of a split.")] = 0,
+    ccp_alpha: Annotated[float, typer.Option(min=0, help="Cost-complexity pruning.")] = 0,
+    balanced: Annotated[bool, typer.Option("--balanced", help="Give all classes the same total weight.")] = False,
+    weight: Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of sample weights.")] = None,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    seed: Seed = 0,
+    n_jobs: NJobs = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a tree to a table and write it to a model file."""
+    from boscage import TopDownTreeClassifier
+
+    parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
+    _check_names(parts)
+    rows = _training_data(data, target, weight, categorical, drop)
+    model = TopDownTreeClassifier(
+        **parts,
+        max_depth=max_depth,
+        max_leaf_nodes=max_leaf_nodes,
+        min_samples_leaf=min_samples_leaf,
+        min_weight_fraction_leaf=min_weight_fraction_leaf,
+        min_impurity_decrease=min_impurity_decrease,
+        ccp_alpha=ccp_alpha,
+        class_weight="balanced" if balanced else None,
+        categorical_features=rows.categorical_features or None,
+        n_jobs=n_jobs,
+        random_state=seed,
+    )
+    model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
+    _name_columns(model, rows)
+    model.save(output)
+    accuracy = float(model.score(rows.X, rows.y, sample_weight=rows.sample_weight))
+    leaves, depth = int(model.get_n_leaves()), int(model.get_depth())
+    tell(f"{len(rows.y)} rows, {leaves} leaves, depth {depth}, training accuracy {accuracy:.4f}; wrote {output}")
+    if as_json:
+        summary = {"model": str(output), "rows": len(rows.y), "features": len(rows.feature_names)}
+        _print_json(summary | {"leaves": leaves, "depth": depth, "training_accuracy": accuracy})
+
+
+@app.command()
+@reports_errors
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write .csv, .parquet or .json instead of stdout."),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    drop: Drop = None,
+    as_json: Json = False,
+) -> None:
+    """Predict the class of every row of a table."""
+    from boscage import load
+    from boscage._predictions import predict_table, render, write_predictions
+    from boscage._tables import read_table
+
+    tree = load(model)
+    schema = tree.tree_.schema
+    named = zip(schema.feature_names or (), schema.categories or (), strict=False)
+    table = read_table(data, text=[name for name, levels in named if levels is not None], drop=drop or ())
+    predictions = predict_table(tree, table, proba=proba)
+    if output is not None:
+        write_predictions(output, predictions)
+        tell(f"{len(predictions.labels)} predictions; wrote {output}")
+    else:
+        sys.stdout.write(render(predictions, as_json=as_json))
+
+
+@app.command()
+@reports_errors
+def show(model: Model, as_json: Json = False) -> None:
+    """Print a tree as text."""
+    from boscage import load
+
+    tree = load(model)
+    if as_json:
+        _print_json(tree.to_dict())
+    else:
+        typer.echo(str(tree.export_text()).rstrip("\n"))
+
+
+@app.command()
+@reports_errors
+def inspect(model: Model, as_json: Json = False) -> None:
+    """Check a model file and print what it holds."""
+    from boscage._predictions import describe_model
+
+    facts = describe_model(model)
+    if as_json:
+        _print_json(facts)
+        return
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+        typer.echo(f"{name.ljust(width)}  {'none' if shown in (None, '') else shown}")
+
+
+@app.command()
+@reports_errors
+def compare(
+    data: Annotated[str, typer.Argument(metavar="[DATA]", help=_DATA_HELP)] = "wdbc",
+    target: Target = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the picture and the JSON file.")] = Path(
+        "boscage-compare"
+    ),
+    splits: Annotated[list[str] | None, typer.Option(help="Only this split family (repeatable).")] = None,
+    criterion: Annotated[list[str] | None, typer.Option(help="Only this criterion (repeatable).")] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="How often to draw new folds.")] = 1,
+    max_depth: MaxDepth = None,
+    max_leaf_nodes: MaxLeafNodes = None,
+    min_samples_leaf: MinSamplesLeaf = 1,
+    categorical: Categorical = None,
+    drop: Drop = None,
+    seed: Seed = 0,
+    n_jobs: NJobs = None,
+    as_json: Json = False,
+) -> None:
+    """Cross-validate every split family and criterion, next to scikit-learn.
+
+    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json and compare.png.
+    """
+    from boscage.compare import Settings, Task, contenders
+
+    rows = _training_data(data, target, None, categorical, drop)
+    task = Task(Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features))
+    settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf)
+    _check_names({"splits": splits or [], "criterion": criterion or []})
+    chosen = [
+        contender
+        for contender in contenders(task, settings)
+        if not contender.ours
+        or ((not splits or contender.family in splits) and (not criterion or contender.criterion in criterion))
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    results, interrupted = _run(task, settings, chosen)
+    record = _store(out, task, settings, results, interrupted)
+    if as_json:
+        _print_json(record)
+    else:
+        _print_table(results)
+    if interrupted:
+        tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
+        raise typer.Exit(INTERRUPTED)
+    if all(result.error for result in results):
+        raise ValueError("every contender failed")
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _training_data(
+    data: str, target: str | None, weight: str | None, categorical: list[str] | None, drop: list[str] | None
+) -> TrainingData:
+    from boscage._tables import read_table, training_data
+
+    table = read_table(data, text=categorical or (), drop=drop or ())
+    rows = training_data(table, target, weight=weight, categorical=categorical or ())
+    for note in rows.notes:
+        tell(note)
+    return rows
+
+
+def _check_names(given: dict[str, Any]) -> None:
+    """Refuse an unknown part as wrong usage, before any data is read."""
+    from boscage._component import names
+
+    for role, value in given.items():
+        for name in [value] if isinstance(value, str) else value:
+            if name not in names(role):
+                raise typer.BadParameter(
+                    f"{name!r} is not known; choose from {', '.join(names(role))}", param_hint=f"--{role}"
+                )
+
+
+def _name_columns(model: Any, rows: TrainingData) -> None:
+    """Let a model that was fitted on plain numbers remember the column and level names of its file."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    schema = replace(model.tree_.schema, feature_names=rows.feature_names, categories=rows.categories)
+    model.tree_ = replace(model.tree_, schema=schema)
+    model.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:
+    """Run the contenders under a progress bar; Ctrl-C keeps those that are finished."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from boscage.compare import run_comparison
+
+    console = messages()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    results: list[Result] = []
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        folds = settings.folds * settings.repeats
+        bar = progress.add_task("comparing", total=folds * len(chosen))
+        try:
+            for result in run_comparison(
+                task, settings, chosen, lambda contender: progress.update(bar, advance=1, description=contender.name)
+            ):
+                results.append(result)
+                progress.update(bar, completed=folds * len(results))
+        except KeyboardInterrupt:
+            return results, True
+    return results, False
+
+
+def _store(out: Path, task: Task, settings: Settings, results: list[Result], interrupted: bool) -> dict[str, Any]:
+    from boscage._compare_files import as_record, write_json, write_picture
+
+    record = as_record(task, settings, results, interrupted=interrupted)
+    write_json(out / "compare.json", record)
+    written = "compare.json"
+    try:
+        write_picture(out / "compare.png", task, results)
+        written += " and compare.png"
+    except ImportError:
+        tell("no picture: it needs the package matplotlib (pip install 'boscage[plot]')", style="yellow")
+    tell(f"wrote {written} in {out}")
+    return record
+
+
+def _print_table(results: list[Result]) -> None:
+    from rich.console import Console
+
+    from boscage._compare_table import comparison_notes, comparison_table
+
+    console = Console(highlight=False)
+    if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
+        console = Console(highlight=False, width=200)
+    console.print(comparison_table(results))
+    for note in comparison_notes(results):
+        console.print(note, soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

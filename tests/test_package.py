@@ -1,0 +1,97 @@
+"""The package as a whole: what an import costs, what it promises, and that every example in a docstring is true."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import boscage
+
+EXTRAS = ("typer", "rich", "matplotlib", "dask", "pyarrow", "onnx", "pandas", "polars")
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(boscage.__path__, "boscage.")
+    if not module.name.endswith(("._core", ".__main__"))
+)
+
+
+def loaded_after(statement):
+    """Top-level packages in sys.modules of a fresh interpreter after a statement."""
+    code = f"{statement}\nimport json, sys; print(json.dumps(sorted({{m.split('.')[0] for m in sys.modules}})))"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(json.loads(out.stdout))
+
+
+def test_import_loads_no_extra():
+    assert not loaded_after("import boscage") & set(EXTRAS)
+
+
+def test_using_an_estimator_loads_no_extra_of_ours():
+    # scikit-learn looks for pandas by itself when it is installed; the rest would be our doing.
+    statement = (
+        "import boscage; tree = boscage.TopDownTreeClassifier().fit([[0.0], [1.0]], [0, 1]); tree.predict([[1.0]])"
+    )
+    ours = {"typer", "rich", "matplotlib", "dask", "onnx"}
+    assert not loaded_after(statement) & ours
+
+
+def test_help_does_not_wait_for_numbers():
+    assert not loaded_after("import boscage.cli") & {"numpy", "scipy", "sklearn", "matplotlib"}
+
+
+def test_version_is_that_of_the_installed_package():
+    assert boscage.__version__ == version("boscage")
+
+
+def test_public_names_exist_and_are_listed_once():
+    assert boscage.__all__ == sorted(set(boscage.__all__))
+    assert set(boscage.__all__) == set(boscage._HOME)
+    assert set(boscage.__all__) <= set(dir(boscage))
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        boscage.nonsense  # noqa: B018
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(boscage.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {}
+    for statement in block.body:
+        for alias in statement.names:
+            seen[alias.name] = statement.module.removeprefix("boscage").removeprefix(".")
+    assert seen == boscage._HOME
+
+
+@pytest.mark.parametrize("name", boscage.__all__)
+def test_public_names_and_their_methods_are_documented(name):
+    thing = getattr(boscage, name)
+    assert inspect.getdoc(thing), name
+    if inspect.isclass(thing) and thing.__module__.startswith("boscage"):
+        for method, member in vars(thing).items():
+            if not method.startswith("_") and callable(member):
+                assert inspect.getdoc(member), f"{name}.{method}"
+
+
+@pytest.mark.parametrize("name", [name for name in boscage.__all__ if inspect.isclass(getattr(boscage, name))])
+def test_docstrings_describe_every_parameter(name):
+    thing = getattr(boscage, name)
+    if issubclass(thing, BaseException):
+        return
+    text = inspect.getdoc(thing) or ""
+    for parameter in inspect.signature(thing).parameters:
+        assert parameter in text, f"{name}: {parameter}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_run(name):
+    module = importlib.import_module(name)
+    options = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    failed, _ = doctest.testmod(module, optionflags=options)
+    assert failed == 0
