@@ -318,8 +318,10 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
       [&]<class T>(const Matrix<T>& X) {
         if (column.kind == Column::Kind::binned) {
           const auto low = column.last[static_cast<size_t>(cut.position - 1)];
-          if (cut.next_bin >= static_cast<int64_t>(column.bins)) return low;
-          return middle(static_cast<T>(low), static_cast<T>(column.first[static_cast<size_t>(cut.next_bin)]));
+          // Exact bins: between the neighbours present here. Coarse ones: the edge of the bin.
+          const int64_t next = column.exact ? cut.next_bin : cut.position;
+          if (next >= static_cast<int64_t>(column.bins)) return low;
+          return middle(static_cast<T>(low), static_cast<T>(column.first[static_cast<size_t>(next)]));
         }
         const Segment segment = rows_.segment(id);
         const uint32_t* order = column.order.data() + segment.begin;

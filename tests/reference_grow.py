@@ -11,6 +11,8 @@ import itertools
 
 import numpy as np
 
+from boscage._weights import snap_weights
+
 TOLERANCE = 1e-9
 
 
@@ -88,7 +90,7 @@ def check_grown(tree, X, y, w, criterion, order="best_first", **limits):
     n_classes, n_categories = tree.n_classes, tree.schema.n_categories
     X, w = np.asarray(X), np.ones(len(X)) if w is None else np.asarray(w, float)
     keep = w > 0
-    X, y, w = X[keep], np.asarray(y)[keep], w[keep]
+    X, y, w = X[keep], np.asarray(y)[keep], snap_weights(w[keep])
     rows, best, gain = node_rows(tree, X), {}, {}
     max_depth, max_leaves = limits.pop("max_depth", None), limits.pop("max_leaf_nodes", None)
     for node, here in rows.items():

@@ -92,12 +92,12 @@ def test_weight_of_leaves_has_its_limit(rng):
 
 def test_small_drops_are_refused(rng):
     X, y = rng.normal(size=(300, 3)), rng.integers(0, 2, 300)
-    tree = TopDownTreeClassifier(min_impurity_decrease=0.01).fit(X, y).tree_
+    tree = TopDownTreeClassifier(min_impurity_decrease=0.003).fit(X, y).tree_
     share = tree.weighted_n_node_samples / 300 * tree.impurity
     inner = np.flatnonzero(~tree.is_leaf)
     drops = share[inner] - share[tree.children_left[inner]] - share[tree.children_right[inner]]
     assert len(inner) >= 1
-    assert drops.min() >= 0.01 - 1e-15
+    assert drops.min() >= 0.003 - 1e-15
     assert tree.node_count < TopDownTreeClassifier().fit(X, y).tree_.node_count
 
 
