@@ -1,0 +1,169 @@
+"""Tables: what columns a pandas, polars or Arrow table has, and their labels. Imports none of these libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["number", "category", "text", "other"]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A column as codes into labels; −1 stands for a missing value."""
+
+    codes: npt.NDArray[np.int64]
+    labels: list[Any]
+
+
+class Frame:
+    """One look at the three kinds of tables."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    names: list[Any]
+
+    def kind(self, column: int) -> Kind:
+        """Return what the column holds, by its declared type."""
+        raise NotImplementedError
+
+    def type_name(self, column: int) -> str:
+        """Return the column's type as the library calls it."""
+        raise NotImplementedError
+
+    def labelled(self, column: int) -> Labelled:
+        """Return the column as codes and labels."""
+        raise NotImplementedError
+
+    def numbers(self, columns: list[int]) -> Any:
+        """Return a table of these columns."""
+        raise NotImplementedError
+
+
+class PandasFrame(Frame):
+    """pandas.DataFrame."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(table)
+        self.names = list(table.columns)
+        self._types = list(table.dtypes)
+
+    def kind(self, column: int) -> Kind:
+        dtype = self._types[column]
+        if type(dtype).__name__ == "CategoricalDtype" or "dictionary" in str(dtype):
+            return "category"
+        if getattr(dtype, "subtype", None) is not None and not hasattr(dtype, "pyarrow_dtype"):
+            dtype = dtype.subtype  # sparse and interval columns
+        if dtype.kind in "biuf":
+            return "number"
+        return "text" if dtype.kind in "OU" or "str" in str(dtype).lower() else "other"
+
+    def type_name(self, column: int) -> str:
+        return str(self._types[column])
+
+    def labelled(self, column: int) -> Labelled:
+        series = self.table.iloc[:, column]
+        if type(self._types[column]).__name__ == "CategoricalDtype":
+            return Labelled(series.cat.codes.to_numpy().astype(np.int64), list(self._types[column].categories))
+        codes, labels = series.factorize()
+        return Labelled(np.asarray(codes, dtype=np.int64), list(labels))
+
+    def numbers(self, columns: list[int]) -> Any:
+        return self.table.iloc[:, columns]
+
+
+class PolarsFrame(Frame):
+    """polars.DataFrame."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(table)
+        self.names = list(table.columns)
+        self._types = list(table.dtypes)
+
+    def kind(self, column: int) -> Kind:
+        dtype = self._types[column]
+        name = self.type_name(column)
+        if name in ("Categorical", "Enum"):
+            return "category"
+        if name in ("String", "Utf8", "Object"):
+            return "text"
+        return "number" if dtype.is_numeric() or name in ("Boolean", "Null") else "other"
+
+    def type_name(self, column: int) -> str:
+        return str(self._types[column]).split("(", maxsplit=1)[0]
+
+    def labelled(self, column: int) -> Labelled:
+        series = self.table.to_series(column)
+        if self.type_name(column) == "Enum":
+            labels = self._types[column].categories.to_list()
+            position = {label: code for code, label in enumerate(labels)}
+            uniques, codes = _first_seen(series.to_list())
+            return Labelled(np.array([*(position[label] for label in uniques), -1])[codes], labels)
+        uniques, codes = _first_seen(series.to_list())
+        return Labelled(codes, uniques)
+
+    def numbers(self, columns: list[int]) -> Any:
+        return self.table[:, columns]
+
+
+class ArrowFrame(Frame):
+    """pyarrow.Table and pyarrow.RecordBatch."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(table)
+        self.names = list(table.schema.names)
+        self._types = list(table.schema.types)
+
+    def kind(self, column: int) -> Kind:
+        name = self.type_name(column)
+        if name.startswith("dictionary"):
+            return "category"
+        if "string" in name:
+            return "text"
+        is_number = name.startswith(("int", "uint", "float", "double", "halffloat", "bool", "null", "decimal"))
+        return "number" if is_number else "other"
+
+    def type_name(self, column: int) -> str:
+        return str(self._types[column])
+
+    def labelled(self, column: int) -> Labelled:
+        array = self.table.column(column)
+        if hasattr(array, "combine_chunks"):
+            array = array.combine_chunks()
+            array = array.unify_dictionaries() if hasattr(array, "unify_dictionaries") else array
+        if hasattr(array, "num_chunks"):
+            array = array.chunk(0) if array.num_chunks else array
+        encoded = array if hasattr(array, "dictionary") else array.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return Labelled(codes, encoded.dictionary.to_pylist())
+
+    def numbers(self, columns: list[int]) -> Any:
+        return self.table.select(columns)
+
+
+def _first_seen(values: list[Any]) -> tuple[list[Any], npt.NDArray[np.int64]]:
+    """Labels in the order of their first appearance, and codes; None is −1."""
+    position: dict[Any, int] = {}
+    codes = np.array(
+        [-1 if v is None or v != v else position.setdefault(v, len(position)) for v in values], dtype=np.int64
+    )
+    return list(position), codes
+
+
+def as_frame(X: Any) -> Frame | None:
+    """Wrap a table, or return None for everything else."""
+    library = type(X).__module__.partition(".")[0]
+    name = type(X).__name__
+    if library == "polars" and name == "LazyFrame":
+        raise TypeError("X is a polars LazyFrame, which holds no data yet. Call X.collect() first.")
+    if library == "polars" and name == "DataFrame":
+        return PolarsFrame(X)
+    if library == "pyarrow" and name in ("Table", "RecordBatch"):
+        return ArrowFrame(X)
+    if hasattr(X, "iloc") and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        return PandasFrame(X)
+    return None
