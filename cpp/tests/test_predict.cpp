@@ -19,6 +19,7 @@ struct Example {
   std::vector<double> weights{1.0, 0.0, 0.0}, value = std::vector<double>(14, 0.5);
   std::vector<double> data{1.0};
   std::vector<int64_t> indices{0}, offsets{0, 1};
+  std::vector<double> fill{0, 0, 0};
 
   TreeArrays arrays(bool sparse_weights) {
     TreeArrays t;
@@ -41,6 +42,7 @@ struct Example {
     t.n_categories = n_categories;
     t.value = value;
     t.classes = 2;
+    t.map.fill = fill;
     return t;
   }
 };
