@@ -291,7 +291,9 @@ def _stack(columns: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Columns side by side: float32 if all are, objects if one is, else float64."""
     arrays = list(columns)
     dtypes = {array.dtype for array in arrays}
-    dtype: Any = object if object in dtypes else np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
+    dtype: Any = (
+        object if np.dtype(object) in dtypes else np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
+    )
     X = np.empty((len(arrays[0]), len(arrays)), dtype=dtype)
     for j, array in enumerate(arrays):
         X[:, j] = array
