@@ -240,6 +240,8 @@ def test_features_labels_and_weights(table):
     assert data.sample_weight.tolist() == [2, 0.5, 1]
     assert data.feature_names == ("a", "colour")
     assert data.categories == (None, ("blue", "red"))
+    assert data.X_by_name[[0, 2]].tolist() == [[1, "red"], [3, "blue"]]
+    assert data.X_by_name[1, 1] is None
     assert data.notes == ("text columns taken as categories: colour",)
     assert training_data(read, "y", weight="w", categorical=["colour"]).notes == ()
 
@@ -292,7 +294,7 @@ def test_free_text_asks_for_a_decision(table):
 def test_rows_are_matched_by_name_and_levels_by_text(table):
     read = table("extra,colour,a\n9,green,1\n9,blue,2\n9,,3\n9,red,4\n")
     rows = prediction_rows(read, 2, ["a", "colour"], [None, ("blue", "red")])
-    np.testing.assert_array_equal(rows, [[1, nan], [2, 0], [3, nan], [4, 1]])
+    assert rows.tolist() == [[1, None], [2, "blue"], [3, None], [4, "red"]]
 
 
 def test_rows_by_position_without_names(table):
@@ -309,6 +311,11 @@ def test_rows_that_do_not_match_the_model(table):
         prediction_rows(table("a\nx\n"), 1, ["a"], None)
 
 
-def test_level_numbers_of_npz_pass_as_they_are(tmp_path):
+def test_levels_that_are_numbers(table, tmp_path):
+    read = table("code\n7\n8\n9\n", text=["code"])
+    assert prediction_rows(read, 1, ["code"], [(7, 9)]).tolist() == [[7], [None], [9]]
     np.savez(tmp_path / "t.npz", X=[[1.0], [0.0]], y=[0, 1])
-    np.testing.assert_array_equal(prediction_rows(read_table(tmp_path / "t.npz"), 1, ["x0"], [("p", "q")]), [[1], [0]])
+    unnamed = read_table(tmp_path / "t.npz")
+    assert prediction_rows(unnamed, 1, ["x0"], [(0, 1)]).tolist() == [[1], [0]]
+    with pytest.raises(DataFileError, match="column 'x0' holds numbers, the model needs categories such as 'p'"):
+        prediction_rows(unnamed, 1, ["x0"], [("p", "q")])

@@ -64,6 +64,16 @@ class TrainingData:
         """Numbers of the columns that hold levels."""
         return [j for j, levels in enumerate(self.categories) if levels is not None]
 
+    @property
+    def X_by_name(self) -> Any:
+        """The features with level names in place of level numbers; `X` itself if there are none."""
+        if not self.categorical_features:
+            return self.X
+        named = self.X.astype(object)
+        for j in self.categorical_features:
+            named[:, j] = _named(self.X[:, j], self.categories[j] or ())
+        return named
+
 
 def read_table(path: str | os.PathLike[str], *, text: Collection[str] = (), drop: Collection[str] = ()) -> Table:
     """Read a CSV, TSV, Parquet or npz file, or an embedded data set by its name.
@@ -153,7 +163,12 @@ def prediction_rows(
     names : sequence of str or None
         Its column names; None means by position.
     categories : sequence or None
-        For each column of the model None or its level names. A level the model never saw becomes NaN.
+        For each column of the model None or its levels. A level the model never saw counts as missing.
+
+    Returns
+    -------
+    ndarray or CSR array
+        Numbers, or objects if the model has categories: their levels by name.
     """
     if table.sparse is not None:
         if table.sparse.shape[1] != n_features:
@@ -273,9 +288,12 @@ def _arrow_column(path: Path, name: str, cells: Any, as_text: bool) -> Column:
 
 
 def _stack(columns: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Columns side by side, float32 only if all are."""
+    """Columns side by side: float32 if all are, objects if one is, else float64."""
     arrays = list(columns)
-    dtype = np.float32 if all(array.dtype == np.float32 for array in arrays) else np.float64
+    dtypes = {array.dtype for array in arrays}
+    dtype: Any = (
+        object if np.dtype(object) in dtypes else np.float32 if dtypes == {np.dtype(np.float32)} else np.float64
+    )
     X = np.empty((len(arrays[0]), len(arrays)), dtype=dtype)
     for j, array in enumerate(arrays):
         X[:, j] = array
@@ -335,22 +353,29 @@ def _check_levels(table: Table, name: str, column: Column) -> None:
 
 
 def _recode(table: Table, name: str, known: Sequence[Any] | None) -> NDArray[Any]:
-    """Put a column into the coding of the model: level names are matched, new levels become NaN."""
+    """Put a column into the words of the model: levels are matched by their text, new ones count as missing."""
     column = table.columns[name]
+    if known is None and column.levels:
+        raise DataFileError(
+            f"{table.source}: column {name!r} is not numeric (it holds {column.levels[0]!r}), the model needs numbers"
+        )
     if known is None:
-        if column.levels:
-            raise DataFileError(
-                f"{table.source}: column {name!r} is not numeric (it holds {column.levels[0]!r}), "
-                "the model needs numbers"
-            )
         return column.values
-    if column.levels is None:
-        return column.values
-    number = {str(level): float(code) for code, level in enumerate(known)}
-    codes = np.array([number.get(level, np.nan) for level in column.levels] + [np.nan])
-    missing = np.isnan(column.values)
-    recoded: NDArray[Any] = codes[np.where(missing, len(column.levels), column.values).astype(np.int64)]
-    return recoded
+    if column.levels is not None:
+        level_of = {str(level): level for level in known}
+        return _named(column.values, [level_of.get(text) for text in column.levels])
+    if any(isinstance(level, str) for level in known):
+        raise DataFileError(
+            f"{table.source}: column {name!r} holds numbers, the model needs categories such as {known[0]!r}"
+        )
+    return column.values.astype(object)
+
+
+def _named(codes: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
+    """Level names for level numbers, None for NaN."""
+    names = np.array([*levels, None], dtype=object)
+    named: NDArray[Any] = names[np.where(np.isnan(codes), len(levels), codes).astype(np.int64)]
+    return named
 
 
 def _no_column(table: Table, name: str, role: str) -> str:

@@ -18,8 +18,8 @@ from rich.text import Text
 
 P = ParamSpec("P")
 INTERRUPTED = 130
-# Bad files, bad values, a full disk, too little memory, a missing extra. The rest are bugs and keep their traceback.
-_EXPECTED = (OSError, ValueError, MemoryError, ImportError)
+# Bad files, bad values, a full disk, too little memory. The rest are bugs and keep their traceback.
+_EXPECTED = (OSError, ValueError, MemoryError)
 
 
 def messages() -> Console:

@@ -109,10 +109,11 @@ def fit(
         n_jobs=n_jobs,
         random_state=seed,
     )
-    model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
-    _name_columns(model, rows)
+    X = rows.X_by_name
+    model.fit(X, rows.y, sample_weight=rows.sample_weight)
+    accuracy = float(model.score(X, rows.y, sample_weight=rows.sample_weight))
+    _name_columns(model, rows.feature_names)
     model.save(output)
-    accuracy = float(model.score(rows.X, rows.y, sample_weight=rows.sample_weight))
     leaves, depth = int(model.get_n_leaves()), int(model.get_depth())
     tell(f"{len(rows.y)} rows, {leaves} leaves, depth {depth}, training accuracy {accuracy:.4f}; wrote {output}")
     if as_json:
@@ -262,15 +263,14 @@ def _check_names(given: dict[str, Any]) -> None:
                 )
 
 
-def _name_columns(model: Any, rows: TrainingData) -> None:
-    """Let a model that was fitted on plain numbers remember the column and level names of its file."""
+def _name_columns(model: Any, names: tuple[str, ...]) -> None:
+    """Let a model that was fitted on a plain array remember the column names of its file."""
     from dataclasses import replace
 
     import numpy as np
 
-    schema = replace(model.tree_.schema, feature_names=rows.feature_names, categories=rows.categories)
-    model.tree_ = replace(model.tree_, schema=schema)
-    model.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+    model.tree_ = replace(model.tree_, schema=replace(model.tree_.schema, feature_names=names))
+    model.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _print_json(value: Any) -> None:

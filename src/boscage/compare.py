@@ -125,7 +125,7 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
     from boscage._component import IncompatibleParts, check_compatible, data_fact, names, resolve
 
     facts = data_fact(task.n_classes, has_missing=task.has_missing)
-    limits = settings.limits | {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+    limits = settings.limits | {"n_jobs": settings.n_jobs, "random_state": settings.seed, "verbose": False}
     for family in names("splits"):
         for criterion in names("criterion"):
             try:

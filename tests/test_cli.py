@@ -1,0 +1,387 @@
+"""The command line as a user meets it: what goes to stdout, what to stderr, and the exit codes."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import boscage
+from boscage.cli import app
+from boscage.datasets import load_dataset
+
+ANSI = "\x1b["
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run a command in an empty folder and check its exit code."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BOSCAGE_DATA", raising=False)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
+        assert "Traceback" not in result.stderr
+        return result
+
+    return run
+
+
+def fails(run, *arguments):
+    """The one line of a command that fails."""
+    result = run(*arguments, code=1)
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert lines[-1].startswith("error: "), lines
+    return lines[-1].removeprefix("error: ")
+
+
+@pytest.fixture
+def flowers(tmp_path):
+    """Iris as a CSV file with named species."""
+    iris = load_dataset("iris")
+    path = tmp_path / "flowers.csv"
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sl", "sw", "pl", "pw", "species"])
+        for row, label in zip(iris.X.tolist(), iris.y, strict=True):
+            writer.writerow([*row, iris.target_names[label]])
+    return path
+
+
+COLOURS = "size,colour,answer\n" + "".join(
+    f"{i},{colour},{'yes' if colour == 'red' else 'no'}\n" for i, colour in enumerate(["red", "green", "blue"] * 10)
+)
+
+
+# ---- usage ----
+
+
+def test_version_and_help(run):
+    assert run("--version").stdout == f"boscage {boscage.__version__}\n"
+    text = run("--help").stdout
+    for command in ("fit", "predict", "show", "inspect", "compare"):
+        assert command in text
+        assert "--json" in run(command, "--help").stdout
+    assert run("-h").stdout == text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["grow"],
+        ["fit"],
+        ["fit", "iris"],
+        ["fit", "iris", "-o", "m", "--max-depth", "0"],
+        ["fit", "iris", "-o", "m", "--max-depth", "deep"],
+        ["fit", "iris", "-o", "m", "--ccp-alpha", "-1"],
+        ["fit", "iris", "-o", "m", "--splits", "diagonal"],
+        ["fit", "iris", "-o", "m", "--criterion", "beauty"],
+        ["fit", "iris", "-o", "m", "--growth", "slow"],
+        ["fit", "iris", "-o", "m", "--leaf", "oak"],
+        ["fit", "iris", "-o", "m", "--colour"],
+        ["compare", "iris", "--folds", "1"],
+        ["compare", "iris", "--splits", "diagonal"],
+        ["predict", "m"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_2(run, tmp_path, arguments):
+    run(*arguments, code=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_part_is_told_the_known_ones(run):
+    message = " ".join(run("fit", "iris", "-o", "m", "--criterion", "beauty", code=2).stderr.split())
+    assert "--criterion" in message
+    assert "gini, entropy" in message
+
+
+# ---- fit and predict ----
+
+
+def test_fit_predict_show_inspect(run, flowers):
+    fitted = run("fit", flowers, "--target", "species", "-o", "m.boscage", "--max-leaf-nodes", "3")
+    assert fitted.stdout == ""
+    assert fitted.stderr == "150 rows, 3 leaves, depth 2, training accuracy 0.9600; wrote m.boscage\n"
+
+    predicted = run("predict", "m.boscage", flowers)
+    labels = predicted.stdout.splitlines()
+    assert predicted.stderr == ""
+    assert labels[0] == "prediction"
+    iris = load_dataset("iris")
+    assert np.mean(np.array(labels[1:]) == np.array(iris.target_names)[iris.y]) == 0.96
+
+    text = run("show", "m.boscage").stdout
+    assert "pl <= 2.45" in text or "pw <= 0.8" in text
+    assert "setosa" in text
+
+    facts = json.loads(run("inspect", "m.boscage", "--json").stdout)
+    assert facts["classes"] == ["setosa", "versicolor", "virginica"]
+    assert facts["feature_names"] == ["sl", "sw", "pl", "pw"]
+    assert (facts["nodes"], facts["leaves"], facts["depth"]) == (5, 3, 2)
+    assert facts["training_rows"] == 150
+    lines = run("inspect", "m.boscage").stdout.splitlines()
+    assert any(line.split() == ["leaves", "3"] for line in lines)
+
+
+def test_the_file_is_what_python_loads(run, flowers):
+    run("fit", flowers, "--target", "species", "-o", "m", "--criterion", "entropy", "--max-depth", "3")
+    iris = load_dataset("iris")
+    labels = np.array(iris.target_names)[iris.y]
+    ours = boscage.TopDownTreeClassifier(criterion="entropy", max_depth=3).fit(iris.X, labels)
+    loaded = boscage.load("m")
+    np.testing.assert_array_equal(loaded.tree_.threshold, ours.tree_.threshold)
+    assert loaded.classes_.tolist() == ours.classes_.tolist()
+    assert loaded.feature_names_in_.tolist() == ["sl", "sw", "pl", "pw"]
+
+
+def test_json_of_fit_and_predict(run):
+    summary = json.loads(run("fit", "iris", "-o", "m", "--json").stdout)
+    assert summary["training_accuracy"] == 1
+    assert summary["rows"] == 150
+    record = json.loads(run("predict", "m", "iris", "--proba", "--json").stdout)
+    assert record["classes"] == ["setosa", "versicolor", "virginica"]
+    assert len(record["prediction"]) == len(record["proba"]) == 150
+    assert {len(row) for row in record["proba"]} == {3}
+    tree = json.loads(run("show", "m", "--json").stdout)
+    assert isinstance(tree, dict)
+
+
+def test_proba_and_output_files(run, tmp_path):
+    run("fit", "iris", "-o", "m", "--max-leaf-nodes", "2")
+    rows = list(csv.DictReader(io.StringIO(run("predict", "m", "iris", "--proba").stdout)))
+    assert list(rows[0]) == ["prediction", "proba_setosa", "proba_versicolor", "proba_virginica"]
+    assert float(rows[0]["proba_setosa"]) == 1
+    assert float(rows[149]["proba_virginica"]) == 0.5
+    for name in ("p.csv", "p.json", "p.parquet"):
+        told = run("predict", "m", "iris", "--proba", "-o", name)
+        assert told.stdout == ""
+        assert told.stderr == f"150 predictions; wrote {name}\n"
+    assert pq.read_table(tmp_path / "p.parquet").column_names == list(rows[0])
+    assert (tmp_path / "p.csv").read_text() == run("predict", "m", "iris", "--proba").stdout
+    assert json.loads((tmp_path / "p.json").read_text())["prediction"][0] == "setosa"
+    assert "the ending '.xls' is not known" in fails(run, "predict", "m", "iris", "-o", "p.xls")
+
+
+def test_categories_go_by_name(run, tmp_path):
+    (tmp_path / "t.csv").write_text(COLOURS)
+    fitted = run("fit", "t.csv", "--target", "answer", "-o", "m", "--max-leaf-nodes", "2")
+    assert "text columns taken as categories: colour" in fitted.stderr
+    assert "red" in run("show", "m").stdout
+    assert json.loads(run("inspect", "m", "--json").stdout)["categorical"] == ["colour"]
+    (tmp_path / "new.csv").write_text("colour,size\nred,1\nblue,2\ngreen,3\npurple,4\n,5\n")
+    answers = run("predict", "m", "new.csv").stdout.split()[1:]
+    assert answers[:3] == ["yes", "no", "no"]
+    assert answers[3] == answers[4]
+
+
+def test_numbers_declared_as_categories(run, tmp_path):
+    rows = "".join(f"{i % 3},{'yes' if i % 3 == 1 else 'no'}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text("code,y\n" + rows)
+    run("fit", "t.csv", "-o", "m", "--categorical", "code", "--max-leaf-nodes", "2")
+    (tmp_path / "new.csv").write_text("code\n0\n1\n2\n")
+    assert run("predict", "m", "new.csv").stdout.split()[1:] == ["no", "yes", "no"]
+
+
+def test_missing_cells(run, tmp_path):
+    rows = "".join(f"{'' if i % 4 == 0 else i},{i % 4 == 0}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("a,y\n" + rows)
+    run("fit", "t.csv", "-o", "m")
+    (tmp_path / "new.csv").write_text("a\n?\n3\n")
+    assert run("predict", "m", "new.csv").stdout.split()[1:] == ["True", "False"]
+
+
+def test_weights_and_dropped_columns(run, tmp_path):
+    # Weight 0 = row absent: the last row would ask for a split.
+    (tmp_path / "t.csv").write_text("name,a,w,y\np,1,1,0\nq,2,2,0\nr,3,0.5,0\ns,4,0,1\n")
+    told = run("fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name").stderr
+    assert "1 leaves, depth 0" in told
+    assert json.loads(run("inspect", "m", "--json").stdout)["training_weight"] == 3.5
+
+
+def test_parts_and_limits_reach_the_tree(run):
+    options = ["--criterion", "sqrt", "--growth", "depth_first", "--leaf", "majority", "--max-depth", "2"]
+    options += ["--min-samples-leaf", "5", "--balanced", "--n-jobs", "2", "--seed", "3"]
+    run("fit", "wine", "-o", "m", *options)
+    facts = json.loads(run("inspect", "m", "--json").stdout)
+    assert facts["depth"] == 2
+    rows = run("predict", "m", "wine", "--proba").stdout.splitlines()[1:]
+    assert {cell for row in rows for cell in row.split(",")[1:]} == {"0.0", "1.0"}
+
+
+def test_same_seed_same_bytes_whatever_the_threads(run, tmp_path):
+    for jobs in (1, 2):
+        run("fit", "wdbc", "-o", f"m{jobs}", "--n-jobs", jobs)
+    assert (tmp_path / "m1").read_bytes() == (tmp_path / "m2").read_bytes()
+
+
+def test_models_without_names_take_columns_by_position(run, tmp_path):
+    iris = load_dataset("iris")
+    boscage.TopDownTreeClassifier().fit(iris.X, iris.y).save("m")
+    assert run("predict", "m", "iris").stdout.split()[1:] == [str(label) for label in iris.y]
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n")
+    assert fails(run, "predict", "m", "one.csv").startswith("one.csv: has 2 columns, the model needs 4")
+
+
+# ---- refusals ----
+
+
+def test_data_refusals(run, tmp_path, monkeypatch):
+    def offline(*args, **kwargs):
+        raise OSError("offline")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    (tmp_path / "t.csv").write_text("a,name,y\n" + "".join(f"{i},person {i},{i % 2}\n" for i in range(50)))
+    assert fails(run, "fit", "none.csv", "-t", "y", "-o", "m") == "no such file: none.csv"
+    assert "is not embedded" in fails(run, "fit", "irsi", "-o", "m")
+    assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
+    assert "column 'name' is not numeric" in fails(run, "fit", "t.csv", "-o", "m")
+    assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
+    assert "is a folder" in fails(run, "fit", tmp_path, "-o", "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_model_refusals(run, tmp_path, flowers):
+    assert "none.boscage" in fails(run, "show", "none.boscage")
+    (tmp_path / "bad").write_bytes(b"not a model")
+    for command in (["show", "bad"], ["inspect", "bad"], ["predict", "bad", "iris"]):
+        assert "bad" in fails(run, *command)
+    run("fit", "iris", "-o", "m")
+    content = bytearray((tmp_path / "m").read_bytes())
+    (tmp_path / "cut").write_bytes(content[: len(content) // 2])
+    fails(run, "inspect", "cut")
+    assert "misses columns 'sepal length (cm)'" in fails(run, "predict", "m", flowers)
+
+
+def test_output_that_cannot_be_written(run, tmp_path):
+    assert "nowhere" in fails(run, "fit", "iris", "-o", "nowhere/m").split(": ")[0]
+    (tmp_path / "file").write_text("")
+    assert "file" in fails(run, "compare", "iris", "--out", "file")
+
+
+def test_markup_in_names_is_text(run, tmp_path):
+    (tmp_path / "t.csv").write_text("[red]a[/red],y\n1,0\n2,1\n")
+    assert "'[red]a[/red]'" in fails(run, "fit", "t.csv", "-t", "z", "-o", "m")
+
+
+# ---- compare ----
+
+
+def test_compare_writes_table_json_and_picture(run, tmp_path):
+    result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
+    families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
+    assert sorted(families) == ["axis", "sklearn logistic", "sklearn tree", "sklearn tree"]
+    assert result.stderr == "wrote compare.json and compare.png in boscage-compare\n"
+    assert ANSI not in result.stdout + result.stderr
+    record = json.loads((tmp_path / "boscage-compare" / "compare.json").read_text())
+    assert record["settings"]["folds"] == 3
+    assert record["data"]["name"] == "iris"
+    assert (tmp_path / "boscage-compare" / "compare.png").stat().st_size > 10_000
+
+
+def test_compare_a_csv_file_as_json(run, flowers):
+    record = json.loads(run("compare", flowers, "--target", "species", "--out", "o", "--folds", "2", "--json").stdout)
+    assert record["data"]["name"] == "flowers"
+    assert all(row["status"] == "ok" for row in record["contenders"])
+
+
+def test_compare_goes_on_after_an_interrupt(run, tmp_path, monkeypatch):
+    from boscage import compare
+
+    done = []
+    one_fold = compare._one_fold
+
+    def interrupting(*args):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(one_fold(*args))
+
+    monkeypatch.setattr(compare, "_one_fold", interrupting)
+    result = run("compare", "iris", "--folds", "2", "--out", "o", code=130)
+    assert "interrupted after 1 of" in result.stderr
+    record = json.loads((tmp_path / "o" / "compare.json").read_text())
+    assert record["interrupted"] is True
+    assert [row["name"] for row in record["contenders"]] == ["axis gini"]
+    assert "axis" in result.stdout
+
+
+def test_compare_without_matplotlib(run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = run("compare", "iris", "--folds", "2", "--criterion", "gini", "--out", "o")
+    assert "no picture: it needs the package matplotlib" in result.stderr
+    assert [path.name for path in (tmp_path / "o").iterdir()] == ["compare.json"]
+
+
+def test_compare_where_everything_fails(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("boscage.compare._one_fold", lambda *args: 1 / 0)
+    result = run("compare", "iris", "--folds", "2", "--out", "o", code=1)
+    assert "division by zero" in result.stdout
+    assert result.stderr.splitlines()[-1] == "error: every contender failed"
+
+
+def test_interrupted_fit_leaves_no_file(run, tmp_path, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(boscage.TopDownTreeClassifier, "fit", interrupted)
+    assert run("fit", "iris", "-o", "m", code=130).stderr == "interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- a real process ----
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "boscage", *arguments], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def test_process_streams_and_codes(tmp_path):
+    done = command("fit", "iris", "-o", "m", "--json", cwd=tmp_path, env=os.environ | {"FORCE_COLOR": ""})
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["leaves"] >= 3
+    failed = command("show", "none", cwd=tmp_path)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert len(failed.stderr.splitlines()) == 1
+    assert command("fit").returncode == 2
+
+
+def test_a_closed_pipe_is_quiet(tmp_path):
+    script = f"{sys.executable} -m boscage predict m wdbc --proba | head -n 1"
+    command("fit", "wdbc", "-o", "m", cwd=tmp_path)
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith("prediction,")
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_in_a_real_process(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "boscage", "compare", "wdbc", "--folds", "100", "--repeats", "100", "--out", "o"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 100
+        while not (tmp_path / "o").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "interrupted after" in err
+    assert "Traceback" not in err
+    assert json.loads((tmp_path / "o" / "compare.json").read_text())["interrupted"] is True
