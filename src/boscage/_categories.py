@@ -81,11 +81,7 @@ def label_objects(values: npt.NDArray[Any]) -> Labelled:
     return Labelled(np.array(codes, dtype=np.int64), list(position))
 
 
-<<<<<<< HEAD
-def settle(column: Labelled, keeps_order: bool, shown: str) -> tuple[npt.NDArray[np.float64], tuple[Label, ...]]:
-=======
 def settle(column: Labelled, shown: str) -> tuple[npt.NDArray[np.float64], tuple[Label, ...]]:
->>>>>>> hub/parts
     """Return the codes of the labels that occur, NaN where missing, and those labels.
 
     Labels are sorted unless the column's type orders them. A label without a row gets no code: at prediction it is
@@ -94,11 +90,7 @@ def settle(column: Labelled, shown: str) -> tuple[npt.NDArray[np.float64], tuple
     used = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels)) > 0
     kept = np.flatnonzero(used)
     labels = [_plain(column.labels[i], shown) for i in kept]
-<<<<<<< HEAD
-    order = np.arange(len(labels)) if keeps_order else _sorted_order(labels, shown)
-=======
     order = np.arange(len(labels)) if column.is_ordered else _sorted_order(labels, shown)
->>>>>>> hub/parts
     code_of = np.full(len(column.labels) + 1, np.nan)  # the last entry serves code −1
     code_of[kept[order]] = np.arange(len(labels))
     return code_of[column.codes], tuple(labels[i] for i in order)

@@ -13,12 +13,6 @@ Kind = Literal["number", "category", "text", "other"]
 
 @dataclass(frozen=True)
 class Labelled:
-<<<<<<< HEAD
-    """A column as codes into labels; −1 stands for a missing value."""
-
-    codes: npt.NDArray[np.int64]
-    labels: list[Any]
-=======
     """A column as codes into labels; −1 stands for a missing value.
 
     ``is_ordered`` labels keep the order that the column's type gives them, others are sorted: never the order in
@@ -28,7 +22,6 @@ class Labelled:
     codes: npt.NDArray[np.int64]
     labels: list[Any]
     is_ordered: bool = False
->>>>>>> hub/parts
 
 
 class Frame:
@@ -55,13 +48,10 @@ class Frame:
         """Return a table of these columns."""
         raise NotImplementedError
 
-<<<<<<< HEAD
-=======
     def is_number(self, column: int) -> bool:
         """Whether the values are numbers; truth values count as labels."""
         return self.kind(column) == "number" and not self.type_name(column).lower().startswith("bool")
 
->>>>>>> hub/parts
 
 class PandasFrame(Frame):
     """pandas.DataFrame."""
@@ -87,12 +77,8 @@ class PandasFrame(Frame):
     def labelled(self, column: int) -> Labelled:
         series = self.table.iloc[:, column]
         if type(self._types[column]).__name__ == "CategoricalDtype":
-<<<<<<< HEAD
-            return Labelled(series.cat.codes.to_numpy().astype(np.int64), list(self._types[column].categories))
-=======
             labels = list(self._types[column].categories)
             return Labelled(series.cat.codes.to_numpy().astype(np.int64), labels, is_ordered=True)
->>>>>>> hub/parts
         codes, labels = series.factorize()
         return Labelled(np.asarray(codes, dtype=np.int64), list(labels))
 
@@ -122,15 +108,6 @@ class PolarsFrame(Frame):
 
     def labelled(self, column: int) -> Labelled:
         series = self.table.to_series(column)
-<<<<<<< HEAD
-        if self.type_name(column) == "Enum":
-            labels = self._types[column].categories.to_list()
-            position = {label: code for code, label in enumerate(labels)}
-            uniques, codes = _first_seen(series.to_list())
-            return Labelled(np.array([*(position[label] for label in uniques), -1])[codes], labels)
-        uniques, codes = _first_seen(series.to_list())
-        return Labelled(codes, uniques)
-=======
         name = self.type_name(column)
         is_enum = name == "Enum"
         if name in ("Categorical", "Enum"):
@@ -138,7 +115,6 @@ class PolarsFrame(Frame):
         labels = self._types[column].categories.to_list() if is_enum else series.drop_nulls().unique().to_list()
         codes = series.replace_strict(labels, list(range(len(labels))), default=-1) if labels else [-1] * len(series)
         return Labelled(np.asarray(codes, dtype=np.int64), labels, is_ordered=is_enum)
->>>>>>> hub/parts
 
     def numbers(self, columns: list[int]) -> Any:
         return self.table[:, columns]
@@ -173,29 +149,13 @@ class ArrowFrame(Frame):
             array = array.chunk(0) if array.num_chunks else array
         encoded = array if hasattr(array, "dictionary") else array.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-<<<<<<< HEAD
-        return Labelled(codes, encoded.dictionary.to_pylist())
-=======
         is_ordered = bool(getattr(encoded.type, "ordered", False))
         return Labelled(codes, encoded.dictionary.to_pylist(), is_ordered)
->>>>>>> hub/parts
 
     def numbers(self, columns: list[int]) -> Any:
         return self.table.select(columns)
 
 
-<<<<<<< HEAD
-def _first_seen(values: list[Any]) -> tuple[list[Any], npt.NDArray[np.int64]]:
-    """Labels in the order of their first appearance, and codes; None is −1."""
-    position: dict[Any, int] = {}
-    codes = np.array(
-        [-1 if v is None or v != v else position.setdefault(v, len(position)) for v in values], dtype=np.int64
-    )
-    return list(position), codes
-
-
-=======
->>>>>>> hub/parts
 def as_frame(X: Any) -> Frame | None:
     """Wrap a table, or return None for everything else."""
     library = type(X).__module__.partition(".")[0]

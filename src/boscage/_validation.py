@@ -1,20 +1,12 @@
 """The door: the only code that sees what users pass as X, y and sample_weight.
 
 `fit_data` makes a `Dataset` for learning, `predict_data` a matrix for prediction. Neither changes the estimator;
-<<<<<<< HEAD
-`Dataset.mark` writes what was learned about the columns, once a fit has succeeded.
-=======
 `set_data_attributes` writes what was learned about the columns, once a fit has succeeded.
->>>>>>> hub/parts
 """
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-from dataclasses import dataclass
-=======
 from dataclasses import dataclass, replace
->>>>>>> hub/parts
 from typing import Any
 
 import numpy as np
@@ -61,11 +53,7 @@ class Dataset:
         Number of categories, 0 for a numeric column.
     categories : tuple or None
         Per column None or the labels in the order of their codes; None if no column is categorical.
-<<<<<<< HEAD
-    feature_names : ndarray of str or None
-=======
     feature_names : tuple of str or None
->>>>>>> hub/parts
         The columns' names if all are strings.
     rows : ndarray of int64 or None
         Which rows of the user's X these are; None if all (rows of weight zero are left out).
@@ -79,30 +67,13 @@ class Dataset:
     weight: npt.NDArray[np.float64] | None
     n_categories: npt.NDArray[np.int64]
     categories: tuple[tuple[Label, ...] | None, ...] | None
-<<<<<<< HEAD
-    feature_names: npt.NDArray[Any] | None
-=======
     feature_names: tuple[str, ...] | None
->>>>>>> hub/parts
     rows: npt.NDArray[np.int64] | None
     has_missing: bool
 
     @property
     def schema(self) -> Schema:
         """The columns as a tree remembers them."""
-<<<<<<< HEAD
-        names = None if self.feature_names is None else tuple(self.feature_names.tolist())
-        return Schema(self.X.shape[1], self.X.dtype.name, names, self.n_categories, self.categories)
-
-    def mark(self, estimator: Any) -> None:
-        """Write classes_, n_features_in_ and feature_names_in_: the last step of a fit."""
-        estimator.classes_ = self.classes
-        estimator.n_features_in_ = self.X.shape[1]
-        if self.feature_names is not None:
-            estimator.feature_names_in_ = self.feature_names
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-=======
         return Schema(self.X.shape[1], self.X.dtype.name, self.feature_names, self.n_categories, self.categories)
 
 
@@ -114,7 +85,6 @@ def set_data_attributes(estimator: Any, data: Dataset) -> None:
         estimator.feature_names_in_ = np.array(data.feature_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
->>>>>>> hub/parts
 
 
 def fit_data(
@@ -174,12 +144,8 @@ def fit_data(
         matrix, categories = columns.code(matrix, rows)
         n_categories[:] = [0 if labels is None else len(labels) for labels in categories]
         has_missing = _check_values(estimator, matrix, allow_nan)
-<<<<<<< HEAD
-    return Dataset(matrix, codes, classes, weight, n_categories, categories, columns.names, rows, has_missing)
-=======
     names = None if columns.names is None else tuple(columns.names.tolist())
     return Dataset(matrix, codes, classes, weight, n_categories, categories, names, rows, has_missing)
->>>>>>> hub/parts
 
 
 def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matrix:
@@ -291,20 +257,12 @@ class _Columns:
         picked = categorical_columns(categorical, width, names, frame) if check_width in (None, width) else []
         numeric = [j for j in range(width) if j not in set(picked)]
         _refuse_text(frame, numeric)
-<<<<<<< HEAD
-        if not picked:
-            return cls(_numeric_matrix(estimator, X), names, frame, {})
-        labelled: dict[int, Labelled | None] = {j: frame.labelled(j) for j in picked}
-        n_rows = len(X)
-        _check_size(n_rows)
-=======
         labelled = {j: None if frame.is_number(j) else frame.labelled(j) for j in picked}
         if all(column is None for column in labelled.values()):
             return cls(_numeric_matrix(estimator, X), names, frame, labelled)
         n_rows = len(X)
         _check_size(n_rows)
         numeric = [j for j in range(width) if labelled.get(j) is None]
->>>>>>> hub/parts
         part = _numeric_matrix(estimator, frame.numbers(numeric)) if numeric else np.empty((n_rows, 0), np.float32)
         matrix = np.zeros((n_rows, width), dtype=part.dtype, order="F")
         matrix[:, numeric] = part
@@ -320,14 +278,8 @@ class _Columns:
             if column is None:
                 column = label_numbers(matrix[:, j])
             elif rows is not None:
-<<<<<<< HEAD
-                column = Labelled(column.codes[rows], column.labels)
-            keeps_order = self.frame is not None and self.frame.kind(j) == "category"
-            coded[:, j], categories[j] = settle(column, keeps_order, self.shown(j))
-=======
                 column = replace(column, codes=column.codes[rows])
             coded[:, j], categories[j] = settle(column, self.shown(j))
->>>>>>> hub/parts
         return coded, tuple(categories)
 
     def recode(self, categories: tuple[tuple[Label, ...] | None, ...]) -> Matrix:

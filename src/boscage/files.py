@@ -43,7 +43,7 @@ from boscage._file_reader import (
     expect_keys,
     read_tensors,
 )
-from boscage._labels import labels_from_json, labels_to_json
+from boscage._label_codec import labels_from_json, labels_to_json
 from boscage.tree import InputMap, LeafModels, Schema, Tree
 
 FORMAT = 1
