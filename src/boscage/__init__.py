@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boscage import datasets
     from boscage._component import IncompatibleParts
+    from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
     from boscage.splits.axis import Axis
@@ -29,12 +31,14 @@ _HOME = {
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
     "Majority": "leaves",
+    "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "Separation": "criteria",
     "Sqrt": "criteria",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
+    "load": "files",
 }
 
 __all__ = [
@@ -47,12 +51,14 @@ __all__ = [
     "HeaviestFirst",
     "IncompatibleParts",
     "Majority",
+    "ModelFileError",
     "ModifiedGini",
     "Separation",
     "Sqrt",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",
+    "load",
 ]
 
 

@@ -165,7 +165,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _class_of(kind: str) -> type | None:
     if kind not in _kinds:
-        importlib.import_module("boscage")  # imports, and thereby registers, every estimator
+        package = importlib.import_module("boscage")
+        if kind in package.__all__:
+            getattr(package, kind)  # imports the estimator's module, which registers it
     return _kinds.get(kind)
 
 
