@@ -7,17 +7,15 @@
 namespace boscage::optimal {
 namespace {
 
-// A cut of the column at hand: rows with rank <= `rank` go left.
-struct Cut {
-  int32_t rank;
-  int64_t position;  // rows on the left
-  int64_t weight;    // on the left, value units
+struct Evaluated {
+  int64_t index;    // into the cuts
+  int64_t side[2];  // F_1 of both sides
+  int64_t cost() const { return side[0] + side[1]; }
 };
 
-struct Evaluated {
-  int64_t index;       // into the cuts
-  int64_t side[2];     // F_1 of both sides
-  int64_t cost() const { return side[0] + side[1]; }
+// Living cuts first..last.
+struct Gap {
+  int64_t first, last;
 };
 
 template <class T>
@@ -96,20 +94,28 @@ class Solver final : public DepthTwo {
     }
   }
 
+  // Where no two rows share a rank every place may be a cut, and marking all of them is often cheapest.
   void mark_order() {
     const int64_t rows = node_->rows;
-    marked_.assign(node_->order.begin(), node_->order.end());
     dense_.assign(node_->features, 0);
+    marked_.resize(node_->order.size());
     for (int k = 0; k < node_->features; ++k) {
+      const uint32_t* order = node_->sorted(k);
       uint32_t* marked = marked_.data() + k * rows;
-      int64_t groups = 0, marks = 0;
+      if (!problem_.tied[k]) {
+        if (node_->features >= 4) {
+          int64_t changes = 0;
+          for (int64_t i = 0; i + 1 < rows; ++i) changes += label_[order[i]] != label_[order[i + 1]];
+          dense_[k] = changes * 8 > rows;
+        } else {
+          dense_[k] = 1;
+        }
+      }
+      std::copy(order, order + rows, marked);
+      if (dense_[k]) continue;
       walk_groups(k, [&](int64_t start, int64_t, int, bool cut_before) {
-        ++groups;
-        if (!cut_before) return;
-        ++marks;
-        marked[start - 1] |= kCutHere;
+        if (cut_before) marked[start - 1] |= kCutHere;
       });
-      dense_[k] = groups == rows && marks * 8 > rows;
     }
   }
 
@@ -138,34 +144,40 @@ class Solver final : public DepthTwo {
     }
   }
 
-  // The cuts of column j that leave more than the penalty on both sides.
+  // The cuts of column j that leave more than the penalty on both sides; also sets the lanes' keys.
   void list_cuts(int j) {
     const uint32_t* order = node_->sorted(j);
     const int32_t* rank = node_->ranks(j);
-    const int64_t all = node_->total * problem_.scale;
-    cuts_.clear();
-    int64_t weight = 0;
-    for (int64_t i = 0; i + 1 < node_->rows; ++i) {
+    const int64_t all = node_->total * problem_.scale, rows = node_->rows;
+    cut_weight_.resize(rows);
+    cut_position_.resize(rows);
+    int64_t weight = 0, count = 0;
+    for (int64_t i = 0; i + 1 < rows; ++i) {
       weight += node_->weight[order[i]] * problem_.scale;
-      const int32_t here = rank[order[i]];
-      if (here == rank[order[i + 1]] || weight <= problem_.penalty) continue;
-      if (all - weight <= problem_.penalty) break;
-      cuts_.push_back({here, i + 1, weight});
+      cut_weight_[count] = weight;
+      cut_position_[count] = static_cast<int32_t>(i + 1);
+      count += rank[order[i]] != rank[order[i + 1]];
     }
+    cut_weight_.resize(count);
+    const auto begin = cut_weight_.begin();
+    first_cut_ = std::upper_bound(begin, cut_weight_.end(), problem_.penalty) - begin;
+    last_cut_ = (std::lower_bound(begin, cut_weight_.end(), all - problem_.penalty) - begin) - 1;
+    for (int64_t i = 0; i < rows; ++i) items_[i].key = static_cast<T>(rank[i]);
+  }
+
+  int32_t cut_rank(int j, int64_t cut) const {
+    return node_->ranks(j)[node_->sorted(j)[cut_position_[cut] - 1]];
   }
 
   // Least cost of a root split on j, or a lower bound of at least best_. With `first` the ceiling stays
   // and the lowest cut below it is looked for.
   int64_t scan(int j, bool first) {
     list_cuts(j);
-    if (cuts_.empty()) return kNever;
-    const int32_t* rank = node_->ranks(j);
-    for (int64_t i = 0; i < node_->rows; ++i) items_[i].key = static_cast<T>(rank[i]);
-    alive_.resize(cuts_.size());
-    std::iota(alive_.begin(), alive_.end(), 0);
+    if (first_cut_ > last_cut_) return kNever;
+    gaps_.assign(1, {first_cut_, last_cut_});
     done_.clear();
     int64_t least = kNever;
-    while (!alive_.empty()) {
+    while (!gaps_.empty()) {
       stopper_.check();
       pick();
       evaluate(j);
@@ -173,27 +185,34 @@ class Solver final : public DepthTwo {
         least = std::min(least, e.cost());
         floor_ = std::max({floor_, e.side[0], e.side[1]});
         if (e.cost() >= best_) continue;
-        answer_ = {e.cost(), true, j, cuts_[e.index].rank};
-        if (first) break;
+        answer_ = {e.cost(), true, j, cut_rank(j, e.index)};
+        if (first) {
+          last_cut_ = e.index - 1;
+          break;
+        }
         best_ = e.cost();
       }
       merge_fresh();
-      if (first && answer_.exact) std::erase_if(alive_, [&](int64_t i) { return cuts_[i].rank >= answer_.rank; });
       drop_hopeless(least);
     }
     return least;
   }
 
-  // Up to kLanes of the living cuts, evenly spread; takes them out of alive_.
+  // Up to kLanes of the living cuts, evenly spread.
   void pick() {
-    const int64_t count = static_cast<int64_t>(alive_.size()), lanes = std::min<int64_t>(count, kLanes);
+    int64_t count = 0, seen = 0;
+    for (const Gap& gap : gaps_) count += gap.last - gap.first + 1;
+    const int64_t lanes = std::min<int64_t>(count, kLanes);
     fresh_.clear();
+    size_t at = 0;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       const int64_t place = count <= kLanes ? lane : ((2 * lane + 1) * count) / (2 * lanes);
-      fresh_.push_back({alive_[place], {0, 0}});
-      alive_[place] = -1;
+      while (place - seen > gaps_[at].last - gaps_[at].first) {
+        seen += gaps_[at].last - gaps_[at].first + 1;
+        ++at;
+      }
+      fresh_.push_back({gaps_[at].first + (place - seen), {0, 0}});
     }
-    std::erase(alive_, -1);
   }
 
   // Class weights left of every fresh cut: left_[lane * classes + c].
@@ -203,7 +222,7 @@ class Solver final : public DepthTwo {
     sums_.assign(classes_, 0);
     int64_t i = 0;
     for (size_t lane = 0; lane < fresh_.size(); ++lane) {
-      for (; i < cuts_[fresh_[lane].index].position; ++i) sums_[label_[order[i]]] += node_->weight[order[i]];
+      for (; i < cut_position_[fresh_[lane].index]; ++i) sums_[label_[order[i]]] += node_->weight[order[i]];
       std::copy(sums_.begin(), sums_.end(), left_.begin() + lane * classes_);
     }
   }
@@ -221,6 +240,8 @@ class Solver final : public DepthTwo {
   void evaluate(int j) {
     sum_left(j);
     ++sweeps;
+    for (int lane = 0; lane < kLanes; ++lane)
+      lane_cut_[lane] = lane < lanes() ? static_cast<T>(cut_rank(j, fresh_[lane].index)) : T{-1};
     binary_ ? evaluate_binary() : evaluate_classes();
   }
 
@@ -233,8 +254,7 @@ class Solver final : public DepthTwo {
     BinarySweep<T> sweep;
     sweep.items = items_.data();
     sweep.rows = node_->rows;
-    for (int lane = 0; lane < kLanes; ++lane)
-      sweep.cut[lane] = lane < lanes() ? static_cast<T>(cuts_[fresh_[lane].index].rank) : T{-1};
+    std::copy(lane_cut_, lane_cut_ + kLanes, sweep.cut);
     T low[2][kLanes] = {}, high[2][kLanes] = {};
     const int step = columns_at_once();
     for (int k = 0; k < node_->features; k += step) {
@@ -274,7 +294,7 @@ class Solver final : public DepthTwo {
       sweep.rest[side] = rest_[side].data();
     }
     for (int lane = 0; lane < kLanes; ++lane) {
-      sweep.cut[lane] = lane < lanes() ? static_cast<T>(cuts_[fresh_[lane].index].rank) : T{-1};
+      sweep.cut[lane] = lane_cut_[lane];
       for (int c = 0; c < classes_; ++c) {
         const int64_t left = lane < lanes() ? left_[lane * classes_ + c] : 0;
         total_[0][c * kLanes + lane] = static_cast<T>(left);
@@ -319,27 +339,46 @@ class Solver final : public DepthTwo {
   // F_1 of the left side never falls from cut to cut and rises by at most the weight between; the right
   // side mirrors it. So the evaluated neighbours bound every cut between them.
   void drop_hopeless(int64_t& least) {
-    size_t next = 0, kept = 0;
-    for (const int64_t i : alive_) {
-      while (next < done_.size() && done_[next].index < i) ++next;
-      int64_t left = problem_.penalty, right = problem_.penalty;
-      if (next > 0) {
-        const Evaluated& before = done_[next - 1];
-        left = before.side[0];
-        right = std::max(right, before.side[1] - (cuts_[i].weight - cuts_[before.index].weight));
-      }
-      if (next < done_.size()) {
-        const Evaluated& after = done_[next];
-        right = std::max(right, after.side[1]);
-        left = std::max(left, after.side[0] - (cuts_[after.index].weight - cuts_[i].weight));
-      }
-      if (left + right < best_) {
-        alive_[kept++] = i;
-      } else {
-        least = std::min(least, left + right);
+    old_gaps_.swap(gaps_);
+    gaps_.clear();
+    size_t next = 0;
+    for (const Gap& gap : old_gaps_) {
+      int64_t first = gap.first;
+      while (next < done_.size() && done_[next].index < first) ++next;
+      for (;; ++next) {
+        const int64_t last = next < done_.size() ? std::min(gap.last, done_[next].index - 1) : gap.last;
+        if (first <= std::min(last, last_cut_)) trim({first, std::min(last, last_cut_)}, next, least);
+        if (next == done_.size() || done_[next].index > gap.last) break;
+        first = done_[next].index + 1;
       }
     }
-    alive_.resize(kept);
+  }
+
+  // Keeps of a gap what can still beat best_. after: the evaluated cut that follows, before it the one
+  // that precedes.
+  void trim(Gap gap, size_t after, int64_t& least) {
+    const Evaluated* a = after > 0 ? &done_[after - 1] : nullptr;
+    const Evaluated* b = after < done_.size() ? &done_[after] : nullptr;
+    int64_t all = (a ? a->side[0] : problem_.penalty) + (b ? b->side[1] : problem_.penalty);
+    if (a && b) all = std::max(all, b->side[0] + a->side[1] - (cut_weight_[b->index] - cut_weight_[a->index]));
+    if (all >= best_) {
+      least = std::min(least, all);
+      return;
+    }
+    const auto begin = cut_weight_.begin();
+    if (a && a->cost() >= best_) {
+      const int64_t reach = cut_weight_[a->index] + a->cost() - best_;
+      const int64_t keep = std::upper_bound(begin + gap.first, begin + gap.last + 1, reach) - begin;
+      if (keep > gap.first) least = std::min(least, a->cost() - (cut_weight_[keep - 1] - cut_weight_[a->index]));
+      gap.first = keep;
+    }
+    if (b && b->cost() >= best_ && gap.first <= gap.last) {
+      const int64_t reach = cut_weight_[b->index] - (b->cost() - best_);
+      const int64_t end = std::lower_bound(begin + gap.first, begin + gap.last + 1, reach) - begin;
+      if (end <= gap.last) least = std::min(least, b->cost() - (cut_weight_[b->index] - cut_weight_[end]));
+      gap.last = end - 1;
+    }
+    if (gap.first <= gap.last) gaps_.push_back(gap);
   }
 
   const Problem& problem_;
@@ -355,8 +394,11 @@ class Solver final : public DepthTwo {
   std::vector<uint8_t> dense_;
   std::vector<Run> runs_;
   std::vector<int> visit_;
-  std::vector<Cut> cuts_;
-  std::vector<int64_t> alive_, left_, sums_;
+  std::vector<int64_t> cut_weight_, left_, sums_;
+  std::vector<int32_t> cut_position_;
+  int64_t first_cut_ = 0, last_cut_ = 0;
+  T lane_cut_[kLanes] = {};
+  std::vector<Gap> gaps_, old_gaps_;
   std::vector<Evaluated> fresh_, done_;
   std::vector<T> total_[2], rest_[2];
 };

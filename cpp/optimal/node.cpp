@@ -48,10 +48,14 @@ void make_child(const Node& parent, int feature, int64_t left, int side, Node& c
   for (int k = 0; k < child.features; ++k) {
     const uint32_t* from = parent.sorted(k);
     uint32_t* to = child.order.data() + k * rows;
-    for (int64_t i = 0; i < parent.rows; ++i) {
-      const int32_t fresh = map[from[i]];
-      *to = static_cast<uint32_t>(fresh);
-      to += fresh >= 0;
+    if (k == feature) {
+      std::iota(to, to + rows, 0U);
+    } else {
+      for (int64_t i = 0; i < parent.rows; ++i) {
+        const int32_t fresh = map[from[i]];
+        *to = static_cast<uint32_t>(fresh);
+        to += fresh >= 0;
+      }
     }
     const int32_t* old_rank = parent.ranks(k);
     int32_t* new_rank = child.rank.data() + k * rows;

@@ -18,22 +18,33 @@ void NodeSearch::list_cuts(int feature) {
   const uint32_t* order = node_.sorted(feature);
   const int32_t* rank = node_.ranks(feature);
   const int64_t all = node_.total * problem_.scale;
-  std::vector<int64_t> sums(node_.classes, 0);
+  const int64_t rows = node_.rows, classes = node_.classes;
+  std::vector<int64_t> sums(classes, 0);
+  b.rank.resize(rows);
+  b.position.resize(rows);
+  b.weight.resize(rows);
+  column.left.resize(rows);
+  column.left_class.resize(rows * classes);
   Identity left;
-  int64_t weight = 0;
-  for (int64_t i = 0; i + 1 < node_.rows; ++i) {
+  int64_t weight = 0, count = 0;
+  for (int64_t i = 0; i + 1 < rows; ++i) {
     const uint32_t row = order[i];
     weight += node_.weight[row] * problem_.scale;
     sums[node_.label[row]] += node_.weight[row];
     left.toggle(problem_.identity[node_.source[row]]);
-    if (rank[row] == rank[order[i + 1]] || weight <= problem_.penalty) continue;
+    b.rank[count] = rank[row];
+    b.position[count] = i + 1;
+    b.weight[count] = weight;
+    column.left[count] = left;
+    for (int64_t c = 0; c < classes; ++c) column.left_class[count * classes + c] = sums[c];
     if (all - weight <= problem_.penalty) break;
-    b.rank.push_back(rank[row]);
-    b.position.push_back(i + 1);
-    b.weight.push_back(weight);
-    column.left.push_back(left);
-    column.left_class.insert(column.left_class.end(), sums.begin(), sums.end());
+    count += rank[row] != rank[order[i + 1]] && weight > problem_.penalty;
   }
+  b.rank.resize(count);
+  b.position.resize(count);
+  b.weight.resize(count);
+  column.left.resize(count);
+  column.left_class.resize(count * classes);
   b.bound[0].assign(b.rank.size(), problem_.penalty);
   b.bound[1].assign(b.rank.size(), problem_.penalty);
   column.known.assign(b.rank.size(), 0);

@@ -203,6 +203,11 @@ void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weigh
         out.rank[j * out.rows + row] = from[ranked.kept[place]];
       }
     }
+    const int32_t *rank = out.ranks(j), last = static_cast<int32_t>(out.rows) - 1;
+    const uint32_t* sorted = out.order.data() + j * out.rows;
+    bool tied = false;
+    for (int32_t i = 0; i < last && !tied; ++i) tied = rank[sorted[i]] == rank[sorted[i + 1]];
+    out.tied.push_back(tied);
   }
 }
 

@@ -41,6 +41,7 @@ struct Problem {
   std::vector<uint32_t> order;              // [features][rows], rows by rank
   std::vector<int32_t> label;               // [rows], 0..classes-1
   std::vector<int64_t> weight;              // [rows], kernel units, > 0
+  std::vector<uint8_t> tied;                // [features], 1 if two merged rows share a rank
   std::vector<Identity> identity;           // [rows]
   std::vector<std::vector<double>> values;  // [features], distinct values by rank
   std::vector<int32_t> original_rank;       // [features][original rows]
