@@ -94,28 +94,42 @@ class Solver final : public DepthTwo {
     }
   }
 
-  // Where no two rows share a rank every place may be a cut, and marking all of them is often cheapest.
+  // Stumps are read off at marked rows. Either every end of a group of equal ranks is marked, or only
+  // those that matter (between two single rows of one class nothing does); whichever the branch
+  // predictor and the kernel will like better.
   void mark_order() {
     const int64_t rows = node_->rows;
     dense_.assign(node_->features, 0);
     marked_.resize(node_->order.size());
+    code_.resize(rows + 3);
     for (int k = 0; k < node_->features; ++k) {
       const uint32_t* order = node_->sorted(k);
+      const int32_t* rank = node_->ranks(k);
       uint32_t* marked = marked_.data() + k * rows;
-      if (!problem_.tied[k]) {
-        if (node_->features >= 4) {
-          int64_t changes = 0;
-          for (int64_t i = 0; i + 1 < rows; ++i) changes += label_[order[i]] != label_[order[i + 1]];
-          dense_[k] = changes * 8 > rows;
-        } else {
-          dense_[k] = 1;
-        }
+      if (!problem_.tied[k] && node_->features < 4) {
+        dense_[k] = 1;
+        std::copy(order, order + rows, marked);
+        continue;
       }
-      std::copy(order, order + rows, marked);
-      if (dense_[k]) continue;
-      walk_groups(k, [&](int64_t start, int64_t, int, bool cut_before) {
-        if (cut_before) marked[start - 1] |= kCutHere;
-      });
+      int32_t* code = code_.data() + 1;  // rank and class, with room for a neighbour at each end
+      for (int64_t i = 0; i < rows; ++i) code[i] = 2 * rank[order[i]] + label_[order[i]];
+      code[-1] = -1, code[rows] = code[rows + 1] = -1;
+      int64_t groups = 0, marks = 0;
+      for (int64_t i = 0; i < rows; ++i) {
+        const int32_t here = code[i] >> 1, next = code[i + 1] >> 1;
+        const bool end = here != next;
+        const bool single = here != code[i - 1] >> 1 && next != code[i + 2] >> 1;
+        const bool matters = end & (!single | (((code[i] ^ code[i + 1]) & 1) != 0));
+        groups += end;
+        marks += matters;
+        marked[i] = order[i] | (matters ? kCutHere : 0U);
+      }
+      const int64_t dense_cost = 4 * rows + 15 * (rows - groups);
+      const int64_t sparse_cost = 2 * rows + 3 * marks + 12 * std::min(marks, rows - marks);
+      if (sparse_cost <= dense_cost) continue;
+      dense_[k] = groups == rows;
+      for (int64_t i = 0; i < rows; ++i)
+        marked[i] = order[i] | (!dense_[k] && code[i] >> 1 != code[i + 1] >> 1 ? kCutHere : 0U);
     }
   }
 
@@ -238,11 +252,10 @@ class Solver final : public DepthTwo {
   }
 
   void evaluate(int j) {
-    sum_left(j);
     ++sweeps;
     for (int lane = 0; lane < kLanes; ++lane)
       lane_cut_[lane] = lane < lanes() ? static_cast<T>(cut_rank(j, fresh_[lane].index)) : T{-1};
-    binary_ ? evaluate_binary() : evaluate_classes();
+    binary_ ? evaluate_binary() : evaluate_classes(j);
   }
 
   // Columns per call of the kernel, so that the stop flag is looked at often enough.
@@ -270,19 +283,19 @@ class Solver final : public DepthTwo {
         }
     }
     const int64_t all[2] = {class_total(0), classes_ > 1 ? class_total(1) : 0};
-    for (int lane = 0; lane < lanes(); ++lane)
+    for (int lane = 0; lane < lanes(); ++lane) {
+      const int64_t left = cut_weight_[fresh_[lane].index] / problem_.scale;
+      const int64_t ones = (left + sweep.left[lane]) / 2;  // from the sum and the difference of the classes
       for (int side = 0; side < 2; ++side) {
-        int64_t w[2];
-        for (int c = 0; c < 2; ++c) {
-          const int64_t left = c < classes_ ? left_[lane * classes_ + c] : 0;
-          w[c] = side == 0 ? left : all[c] - left;
-        }
-        const int64_t stump = std::min<int64_t>(w[0] + low[side][lane], w[1] - high[side][lane]);
-        fresh_[lane].side[side] = stump_value(stump, std::min(w[0], w[1]));
+        const int64_t w1 = side == 0 ? ones : all[1] - ones, w0 = side == 0 ? left - ones : all[0] - (left - ones);
+        const int64_t stump = std::min<int64_t>(w0 + low[side][lane], w1 - high[side][lane]);
+        fresh_[lane].side[side] = stump_value(stump, std::min(w0, w1));
       }
+    }
   }
 
-  void evaluate_classes() {
+  void evaluate_classes(int j) {
+    sum_left(j);
     ClassSweep<T> sweep;
     sweep.items = items_.data();
     sweep.rows = node_->rows;
@@ -388,7 +401,7 @@ class Solver final : public DepthTwo {
   Answer answer_;
   bool binary_ = true;
   int classes_ = 0;
-  std::vector<int32_t> local_, label_;
+  std::vector<int32_t> local_, label_, code_;
   std::vector<Item<T>> items_;
   std::vector<uint32_t> marked_, run_start_;
   std::vector<uint8_t> dense_;

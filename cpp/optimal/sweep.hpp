@@ -39,6 +39,7 @@ struct BinarySweep {
   T cut[kLanes];
   // Extremes of the signed prefix sums over all columns and cuts, the empty prefix included.
   T low[2][kLanes], high[2][kLanes];
+  T left[kLanes];  // signed weight left of the cuts
 };
 
 // More classes. total[side][class * kLanes + lane]; correct[side] = largest weight a stump gets right.

@@ -44,12 +44,13 @@ BOSCAGE_TARGET void binary_column(const BinarySweep<T>& s, const uint32_t* order
   V* to = reinterpret_cast<V*>(state);
   BOSCAGE_EACH(u) {
     to[u] = low0[u], to[kCount + u] = low1[u], to[2 * kCount + u] = high0[u], to[3 * kCount + u] = high1[u];
+    to[4 * kCount + u] = left[u];
   }
 }
 
 template <class T>
 BOSCAGE_TARGET void binary(BinarySweep<T>& s) {
-  T state[4 * kLanes] = {};
+  T state[5 * kLanes] = {};
   for (int k = 0; k < s.columns; ++k) {
     const uint32_t* order = s.order + k * s.rows;
     s.dense[k] ? binary_column<T, true>(s, order, state) : binary_column<T, false>(s, order, state);
@@ -57,6 +58,7 @@ BOSCAGE_TARGET void binary(BinarySweep<T>& s) {
   for (int lane = 0; lane < kLanes; ++lane) {
     s.low[0][lane] = state[lane], s.low[1][lane] = state[kLanes + lane];
     s.high[0][lane] = state[2 * kLanes + lane], s.high[1][lane] = state[3 * kLanes + lane];
+    s.left[lane] = state[4 * kLanes + lane];
   }
 }
 
