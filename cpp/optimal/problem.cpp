@@ -130,15 +130,18 @@ std::vector<uint32_t> group_equal_rows(const Problem& out, const std::vector<uin
 
 // Multiplier that makes all weights whole numbers (0: there is none below the limits).
 double whole_number_factor(const std::vector<double>& weights) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const double w : weights)
+  double least = std::numeric_limits<double>::infinity(), total = 0;
+  for (const double w : weights) {
     if (w > 0) least = std::min(least, w);
+    total += w;
+  }
+  const double grain = total * 0x1p-48;  // finer than fixed point resolves
   for (int q = 1; q <= 64; ++q) {
     double sum = 0;
     const bool whole = std::all_of(weights.begin(), weights.end(), [&](double w) {
       const double r = w / least * q;
       sum += r;
-      return std::abs(r - std::nearbyint(r)) <= 1e-14 * r;
+      return std::abs(r - std::nearbyint(r)) <= 1e-14 * r + grain / least * q;
     });
     if (whole) return sum < 0x1p53 ? q / least : 0.0;
   }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
+    from boscage.optimal import OptimalTreeClassifier
     from boscage.splits.axis import Axis
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
@@ -33,6 +34,7 @@ _HOME = {
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
+    "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",
     "TopDownTreeClassifier": "top_down",
@@ -53,6 +55,7 @@ __all__ = [
     "Majority",
     "ModelFileError",
     "ModifiedGini",
+    "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
     "TopDownTreeClassifier",
