@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from boscage._component import IncompatibleParts
     from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
@@ -26,6 +27,7 @@ _HOME = {
     "Axis": "splits.axis",
     "BestFirst": "growth",
     "DepthFirst": "growth",
+    "DuplicateWeights": "duplication",
     "Entropy": "criteria",
     "Frequency": "leaves",
     "Gini": "criteria",
@@ -40,6 +42,9 @@ _HOME = {
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
+    "duplicate_dab": "duplication",
+    "duplicate_sampled": "duplication",
+    "duplication_bound": "duplication",
     "load": "files",
 }
 
@@ -47,6 +52,7 @@ __all__ = [
     "Axis",
     "BestFirst",
     "DepthFirst",
+    "DuplicateWeights",
     "Entropy",
     "Frequency",
     "Gini",
@@ -61,6 +67,9 @@ __all__ = [
     "TopDownTreeClassifier",
     "Tree",
     "datasets",
+    "duplicate_dab",
+    "duplicate_sampled",
+    "duplication_bound",
     "load",
 ]
 
