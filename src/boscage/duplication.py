@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from boscage._weights import check_sample_weight
 
@@ -139,7 +139,7 @@ def duplication_bound(
 
     The worst labeling takes all rows whose error has one sign. For DaB this gives
     min{1, ¼ + √(ln(2/δ)/(2N))} / p. For sampling it is half the sum of all deviations, at most 1/(2√p) on average and
-    √(ln(1/δ)/(2Np)) above it.
+    √(ln(1/δ)/(2Np)) above it. The sharp form is the smaller of these and the paper's.
 
     Parameters
     ----------
@@ -170,11 +170,12 @@ def duplication_bound(
     if form not in ("paper", "sharp"):
         raise ValueError(f"form={form!r} is not known. Pass 'paper' or 'sharp'.")
     two_sided = math.log(2 / delta) / (2 * n_rows)
+    paper = math.sqrt(math.log(2) / 2 + two_sided) / (budget if method == "dab" else math.sqrt(budget))
     if form == "paper":
-        return math.sqrt(math.log(2) / 2 + two_sided) / (budget if method == "dab" else math.sqrt(budget))
+        return paper
     if method == "dab":
-        return min(1.0, 0.25 + math.sqrt(two_sided)) / budget
-    return 0.5 / math.sqrt(budget) + math.sqrt(math.log(1 / delta) / (2 * n_rows * budget))
+        return min(paper, min(1.0, 0.25 + math.sqrt(two_sided)) / budget)
+    return min(paper, 0.5 / math.sqrt(budget) + math.sqrt(math.log(1 / delta) / (2 * n_rows * budget)))
 
 
 def _check_method(method: str) -> None:
@@ -259,7 +260,7 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self
         """
         _check_method(self.method)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)
         n = len(y)
