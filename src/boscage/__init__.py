@@ -1,7 +1,7 @@
 """Every top-down decision tree of one theory, with a scikit-learn face and a small compiled core.
 
 The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
-wait for scikit-learn. To add a public name, add it twice: to the imports for type checkers and to ``_HOME``.
+wait for scikit-learn. A new public name goes into the three lists: the imports for type checkers, ``_HOME`` and ``__all__``.
 """
 
 from importlib import import_module
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
-    from boscage.splits.axis import Axis
+    from boscage.splits import Axis
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Axis": "splits.axis",
+    "Axis": "splits",
     "BestFirst": "growth",
     "DepthFirst": "growth",
     "Entropy": "criteria",
