@@ -28,6 +28,8 @@ AxisSearch::AxisSearch(const AnyMatrix& X, std::span<const int64_t> n_categories
     : X_(X), rows_(rows), criterion_(criterion), limits_(limits), control_(control) {
   columns_ = std::visit(
       [&](const auto& matrix) { return make_columns(matrix, n_categories, max_bins, weight, pool, control); }, X);
+  has_bins_ = std::any_of(columns_.begin(), columns_.end(),
+                          [](const Column& column) { return column.kind != Column::Kind::sorted; });
   const auto n = static_cast<uint32_t>(rows.size());
   if (rows.is_weighted()) {
     weighted_.resize(n);
@@ -53,14 +55,8 @@ void AxisSearch::reserve_nodes(size_t count) {
   if (features_.size() < count) features_.resize(count);
 }
 
-NodeView AxisSearch::view(const Node& node, AxisScratch& scratch) const {
-  scratch.local.assign(node.class_weights.size(), 0);
-  scratch.total.clear();
-  for (size_t c = 0; c < node.class_weights.size(); ++c) {
-    if (!(node.class_weights[c] > 0)) continue;
-    scratch.local[c] = static_cast<uint32_t>(scratch.total.size());
-    scratch.total.push_back(node.class_weights[c]);
-  }
+NodeView AxisSearch::view(const Node& node, int32_t id, AxisScratch& scratch) const {
+  if (scratch.node != id) prepare(node, id, scratch);
   NodeView view;
   view.local = scratch.local;
   view.total = scratch.total;
@@ -69,9 +65,26 @@ NodeView AxisSearch::view(const Node& node, AxisScratch& scratch) const {
   view.min_samples_leaf = limits_.min_samples_leaf;
   view.min_weight_leaf = limits_.min_weight_leaf;
   // Differences this small are rounding: a cut worth no more counts as worth nothing.
-  view.noise =
-      1e-13 * std::visit([&](const auto& g) { return g.total(view.total.data(), view.classes()); }, criterion_);
+  view.noise = 1e-13 * scratch.potential;
   return view;
+}
+
+// Once per node and thread: the classes present, and the rows' classes side by side for counting.
+void AxisSearch::prepare(const Node& node, int32_t id, AxisScratch& scratch) const {
+  scratch.node = id;
+  scratch.local.assign(node.class_weights.size(), 0);
+  scratch.total.clear();
+  for (size_t c = 0; c < node.class_weights.size(); ++c) {
+    if (!(node.class_weights[c] > 0)) continue;
+    scratch.local[c] = static_cast<uint32_t>(scratch.total.size());
+    scratch.total.push_back(node.class_weights[c]);
+  }
+  const auto classes = static_cast<int>(scratch.total.size());
+  scratch.potential = std::visit([&](const auto& g) { return g.total(scratch.total.data(), classes); }, criterion_);
+  if (!has_bins_) return;
+  const auto rows = rows_.rows(id);
+  scratch.labels.resize(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) scratch.labels[i] = scratch.local[static_cast<size_t>(rows_.label(rows[i]))];
 }
 
 namespace {
@@ -124,21 +137,27 @@ struct ColumnScan {
     }
   }
 
-  // Bins of the node's rows are gathered once; few rows are sorted by bin, many are counted.
+  // Few rows are sorted by bin, many are counted.
   Cut binned(const Column& column, std::span<const uint32_t> node_rows) const {
-    const size_t n = node_rows.size();
-    scratch.bins.resize(n);
-    for (size_t i = 0; i < n; ++i) scratch.bins[i] = column.bin(node_rows[i]);
-    if (n * 8 < static_cast<size_t>(column.bins) * view.total.size()) return few_rows(column, node_rows);
-    const size_t k = view.total.size();
-    scratch.sums.assign((column.bins + size_t{1}) * k, 0.0);
-    scratch.counts.assign(column.bins + size_t{1}, 0);
-    for (size_t i = 0; i < n; ++i) {
-      const uint32_t bin = scratch.bins[i];
-      ++scratch.counts[bin];
-      scratch.sums[bin * k + view.local[rows.label(node_rows[i])]] += rows.weight(node_rows[i]);
+    if (node_rows.size() * 8 < static_cast<size_t>(column.bins) * view.total.size()) return few_rows(column, node_rows);
+    if (column.small.empty()) {
+      count(column.large.data(), column.bins, node_rows);
+    } else {
+      count(column.small.data(), column.bins, node_rows);
     }
     return counted(column);
+  }
+
+  template <class Bin>
+  void count(const Bin* bins, uint32_t n_bins, std::span<const uint32_t> node_rows) const {
+    const size_t k = view.total.size();
+    scratch.sums.assign((n_bins + size_t{1}) * k, 0.0);
+    scratch.counts.assign(n_bins + size_t{1}, 0);
+    for (size_t i = 0; i < node_rows.size(); ++i) {
+      const size_t bin = bins[node_rows[i]];
+      ++scratch.counts[bin];
+      scratch.sums[bin * k + scratch.labels[i]] += rows.weight(node_rows[i]);
+    }
   }
 
   Cut counted(const Column& column) const {
@@ -174,7 +193,8 @@ struct ColumnScan {
   Cut few_rows(const Column& column, std::span<const uint32_t> node_rows) const {
     const size_t n = node_rows.size();
     scratch.keys.resize(n);
-    for (size_t i = 0; i < n; ++i) scratch.keys[i] = static_cast<uint64_t>(scratch.bins[i]) << 32 | node_rows[i];
+    for (size_t i = 0; i < n; ++i)
+      scratch.keys[i] = static_cast<uint64_t>(column.bin(node_rows[i])) << 32 | node_rows[i];
     std::sort(scratch.keys.begin(), scratch.keys.end());
     scratch.order.resize(n);
     size_t present = 0;
@@ -224,13 +244,13 @@ Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratc
   const auto search_features = [&](const auto& rows) {
     if (inner == nullptr) {
       auto& mine = scratch[static_cast<size_t>(thread)];
-      const NodeView seen = view(node, mine);
+      const NodeView seen = view(node, id, mine);
       for (size_t i = 0; i < features.size(); ++i) cuts[i] = search_column(rows, id, features[i], seen, mine);
       return;
     }
     inner->parallel_for(static_cast<int64_t>(features.size()), [&](int64_t i, int worker) {
       auto& mine = scratch[static_cast<size_t>(worker)];
-      const NodeView seen = view(node, mine);
+      const NodeView seen = view(node, id, mine);
       cuts[static_cast<size_t>(i)] = search_column(rows, id, features[static_cast<size_t>(i)], seen, mine);
     });
   };
@@ -298,8 +318,10 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
       [&]<class T>(const Matrix<T>& X) {
         if (column.kind == Column::Kind::binned) {
           const auto low = column.last[static_cast<size_t>(cut.position - 1)];
-          if (cut.next_bin >= static_cast<int64_t>(column.bins)) return low;
-          return middle(static_cast<T>(low), static_cast<T>(column.first[static_cast<size_t>(cut.next_bin)]));
+          // Exact bins: between the neighbours present here. Coarse ones: the edge of the bin.
+          const int64_t next = column.exact ? cut.next_bin : cut.position;
+          if (next >= static_cast<int64_t>(column.bins)) return low;
+          return middle(static_cast<T>(low), static_cast<T>(column.first[static_cast<size_t>(next)]));
         }
         const Segment segment = rows_.segment(id);
         const uint32_t* order = column.order.data() + segment.begin;

@@ -32,10 +32,14 @@ struct Cut {
 
 // Buffers of one thread, reused from node to node.
 struct AxisScratch {
-  std::vector<uint32_t> local, bins, order, counts, sequence, moved;
+  int32_t node = -1;             // the node whose classes are prepared below
+  std::vector<uint32_t> local;   // class -> its number among those present
+  std::vector<double> total;     // weight of each class present
+  std::vector<uint32_t> labels;  // local class of each row of the node
+  double potential = 0;
+  std::vector<uint32_t> order, counts, sequence, moved;
   std::vector<uint64_t> keys;
-  std::vector<double> total, sums, start, scan, weights;
-  std::vector<uint32_t> labels;
+  std::vector<double> sums, start, scan, share;
 };
 
 class AxisSearch {
@@ -58,7 +62,8 @@ class AxisSearch {
  private:
   template <class Rows>
   Cut search_column(const Rows& rows, int32_t id, int32_t feature, const NodeView& view, AxisScratch& scratch) const;
-  NodeView view(const Node& node, AxisScratch& scratch) const;
+  NodeView view(const Node& node, int32_t id, AxisScratch& scratch) const;
+  void prepare(const Node& node, int32_t id, AxisScratch& scratch) const;
   void mark(int32_t id, const Cut& cut);
   Test make_test(int32_t id, const Cut& cut, const std::pair<Side, Side>& sides) const;
   double threshold_between(int32_t id, const Cut& cut) const;
@@ -69,6 +74,7 @@ class AxisSearch {
   Limits limits_;
   const Control& control_;
   std::vector<Column> columns_;
+  bool has_bins_ = false;
   std::vector<uint8_t> small_labels_;
   std::vector<uint32_t> large_labels_;
   std::vector<WeightedRow> weighted_;

@@ -50,10 +50,10 @@ struct CategoryScan {
     const size_t k = view.total.size();
     scratch.sums.assign((column.bins + size_t{1}) * k, 0.0);
     scratch.counts.assign(column.bins + size_t{1}, 0);
-    for (const uint32_t row : node_rows) {
-      const uint32_t category = column.bin(row);
+    for (size_t i = 0; i < node_rows.size(); ++i) {
+      const uint32_t category = column.bin(node_rows[i]);
       ++scratch.counts[category];
-      scratch.sums[category * k + view.local[rows.label(row)]] += rows.weight(row);
+      scratch.sums[category * k + scratch.labels[i]] += rows.weight(node_rows[i]);
     }
   }
 
@@ -68,7 +68,7 @@ struct CategoryScan {
   }
 
   void sort_by_share(std::vector<uint32_t>& present, size_t c, size_t k) const {
-    auto& share = scratch.weights;
+    auto& share = scratch.share;
     share.assign(scratch.counts.size(), 0.0);
     for (const uint32_t category : present) {
       double sum = 0;

@@ -135,9 +135,9 @@ struct Gini {
       double squares = 0;
       for (int c = 0; c < k; ++c) {
         const double d = r[c] * q - l[c] * p;
-        squares += (d / p) * (d / q);
+        squares += d * d;
       }
-      return squares / (p + q);
+      return squares / (p * q * (p + q));
     });
   }
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage.tree import InputMap, Routing, Schema, Tree
+from boscage.tree import InputMap, Routing, Tree
 
 if TYPE_CHECKING:
     from boscage._validation import Dataset
@@ -92,13 +92,7 @@ def tree_of(arrays: dict[str, Any], data: Dataset, routing: Routing = "hard", in
         impurity=arrays["impurity"],
         routing=routing,
         input_map=input_map,
-        schema=Schema(
-            n_features=data.X.shape[1],
-            dtype=data.X.dtype.name,
-            feature_names=data.feature_names,
-            n_categories=data.n_categories,
-            categories=data.categories,
-        ),
+        schema=data.schema,
     )
 
 

@@ -16,7 +16,7 @@ from boscage._estimator import TreeClassifier
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._validation import Dataset, fit_data
 from boscage.criteria import Criterion
 from boscage.growth import Growth
 from boscage.leaves import Leaf
@@ -168,7 +168,7 @@ class TopDownTreeClassifier(TreeClassifier):
         leaf_value = leaf.leaf_values(tree)
         self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
         self.trajectory_ = trajectory(tree, job.criterion.unit)
-        set_data_attributes(self, job.data)
+        job.data.mark(self)
         return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -205,7 +205,7 @@ class TopDownTreeClassifier(TreeClassifier):
             allow_nan=splits.allows_missing,
             accept_sparse=splits.allows_sparse,
         )
-        check_compatible(**parts, data=data_fact(len(data.classes)))
+        check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
         job = Job(data, criterion, growth, self._limits(data), seed, n_threads(self.n_jobs), splits=splits)
         return job, leaf

@@ -1,0 +1,160 @@
+"""The strict half of reading: from bytes to named arrays and canonical JSON, with every size checked before use.
+
+It does not know what the arrays mean; :mod:`boscage.files` does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, BinaryIO, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+METADATA_KEY = "boscage"
+MAX_HEADER = 32 << 20  # bytes of names and labels: parsed in well under a second
+MAX_FEATURES = 1 << 24
+_MAX_TENSORS = 128
+_MAX_DIMENSIONS = 4
+_DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+
+
+class ModelFileError(ValueError):
+    """A file is not a sound model file; the message says what is wrong in one line."""
+
+
+def expect(good: bool, why: str) -> None:
+    """Refuse the file unless ``good``."""
+    if not good:
+        raise ModelFileError(f"not a sound model file: {why}.")
+
+
+def expect_keys(found: Any, required: set[str], optional: set[str], where: str) -> None:
+    """Refuse the file unless ``found`` is an object with exactly the given keys."""
+    expect(type(found) is dict, f"{where} must be an object")
+    missing, unknown = required - found.keys(), found.keys() - required - optional
+    expect(not missing, f"{where} lacks {', '.join(sorted(missing))}")
+    expect(not unknown, f"{where} has the unknown key {min(unknown, default='')[:40]!r}")
+
+
+def canonical_json(value: Any) -> str:
+    """Write JSON in the one accepted form: sorted keys, no spaces, no NaN, plain Unicode."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    text.encode()  # refuses half of a surrogate pair
+    return text
+
+
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], int]:
+    """Read metadata, arrays and the size of the file."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        header, start = _header(file, size)
+        metadata = header.pop("__metadata__", None)
+        entries = _entries(header, size - start)
+        meta = _metadata(metadata)
+        return meta, {name: _tensor(file, name, entry, start) for name, entry in entries.items()}, size
+
+
+def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    expect(size >= 10, f"it has only {size} bytes")
+    length = int.from_bytes(file.read(8), "little")
+    expect(2 <= length <= size - 8, "it does not begin with the length of a header")
+    expect(length <= MAX_HEADER, f"its header is larger than {MAX_HEADER >> 20} MiB")
+    raw = file.read(length)
+    expect(len(raw) == length and raw[:1] == b"{", "it has no header")
+    header = _parse(raw, "the header")
+    expect(type(header) is dict, "the header is not an object")
+    return header, 8 + length
+
+
+def _parse(raw: bytes | str, what: str) -> Any:
+    try:
+        return json.loads(raw, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    except ModelFileError:
+        raise
+    except (ValueError, RecursionError) as error:  # bad UTF-8 and bad JSON are ValueErrors
+        raise ModelFileError(f"not a sound model file: {what} is not JSON.") from error
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    expect(len(found) == len(pairs), "a key occurs twice")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ModelFileError(f"not a sound model file: it has the number {name}.")
+
+
+def _metadata(metadata: Any) -> dict[str, Any]:
+    expect(type(metadata) is dict and METADATA_KEY in metadata, "it is not a boscage model (no metadata)")
+    expect(len(metadata) == 1, "it has more than one metadata key")
+    text = metadata[METADATA_KEY]
+    expect(type(text) is str, "the metadata is not text")
+    meta = _parse(text, "the metadata")
+    try:
+        is_canonical = canonical_json(meta) == text
+    except (ValueError, RecursionError):
+        is_canonical = False
+    expect(is_canonical, "the metadata is not in canonical form")
+    expect(type(meta) is dict, "the metadata is not an object")
+    found: dict[str, Any] = meta
+    return found
+
+
+def _entries(header: dict[str, Any], data_size: int) -> dict[str, tuple[np.dtype[Any], tuple[int, ...], int]]:
+    """Check the table of tensors; they must cover the data without gap or overlap."""
+    expect(len(header) <= _MAX_TENSORS, f"it has more than {_MAX_TENSORS} tensors")
+    found: dict[str, tuple[np.dtype[Any], tuple[int, ...], int]] = {}
+    spans: list[tuple[int, int]] = []
+    for name, entry in header.items():
+        where = f"tensor {name[:40]!r}"
+        expect_keys(entry, {"dtype", "shape", "data_offsets"}, set(), where)
+        dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+        expect(type(dtype) is str and dtype in _DTYPES, f"{where} has an unknown type")
+        expect(_are_sizes(shape) and len(shape) <= _MAX_DIMENSIONS, f"{where} has no valid shape")
+        expect(_are_sizes(offsets) and len(offsets) == 2, f"{where} has no valid offsets")
+        begin, end = offsets
+        count = 1
+        for extent in shape:  # exact Python integers, so nothing wraps around
+            count *= extent
+        expect(begin <= end <= data_size, f"{where} lies outside the file")
+        expect(count * _DTYPES[dtype].itemsize == end - begin, f"{where}: shape and size do not agree")
+        found[name] = _DTYPES[dtype], tuple(shape), begin
+        spans.append((begin, end))
+    reached = 0
+    for begin, end in sorted(spans):
+        expect(begin == reached, "its tensors overlap or leave a gap")
+        reached = end
+    expect(reached == data_size, f"{data_size - reached} bytes at its end belong to nothing")
+    return found
+
+
+def _are_sizes(values: Any) -> bool:
+    return type(values) is list and all(type(value) is int and 0 <= value < 1 << 62 for value in values)
+
+
+def _tensor(
+    file: BinaryIO, name: str, entry: tuple[np.dtype[Any], tuple[int, ...], int], start: int
+) -> npt.NDArray[Any]:
+    dtype, shape, begin = entry
+    is_bool = dtype == np.bool_
+    array = np.empty(shape, np.uint8 if is_bool else dtype)
+    if array.size:
+        file.seek(start + begin)
+        done = file.readinto(array.reshape(-1).view(np.uint8).data)  # type: ignore[attr-defined]
+        expect(done == array.nbytes, f"tensor {name[:40]!r} ends too early")
+    if not is_bool:
+        return array.astype(dtype.newbyteorder("="), copy=False)
+    expect(bool((array <= 1).all()), f"tensor {name[:40]!r} has truth values other than 0 and 1")
+    return array.view(np.bool_)

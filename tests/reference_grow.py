@@ -1,0 +1,135 @@
+"""Slow, obvious growing: what the engine must have done, checked node by node.
+
+`Growth` holds the training rows of every node of a fitted hard tree; `candidates` lists every axis test a node could
+have asked. A fitted tree is right if each of its tests is one of the best, its numbers are recounts, its leaves are
+leaves for a reason, and its splits were made in the promised order.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from boscage._weights import snap_weights
+
+TOLERANCE = 1e-9
+
+
+def goes_left(tree, node, X):
+    """Which rows a hard axis or category test sends left."""
+    column = X[:, tree.feature[node]].astype(np.float64)
+    missing = np.isnan(column)
+    if tree.category_offset[node] >= 0:
+        start, count = tree.category_offset[node], tree.schema.n_categories[tree.feature[node]]
+        bits = [(tree.category_bits[start + c // 8] >> (c % 8)) & 1 for c in range(count)]
+        left = np.array([bool(bits[int(v)]) if not np.isnan(v) else False for v in column])
+    else:
+        left = column <= tree.threshold[node]
+    return np.where(missing, tree.missing_go_to_left[node], left)
+
+
+def node_rows(tree, X):
+    """Rows of every node, from the root down."""
+    rows = {0: np.arange(len(X))}
+    for node in range(tree.node_count):
+        if tree.children_left[node] >= 0:
+            left = goes_left(tree, node, X[rows[node]])
+            rows[tree.children_left[node]] = rows[node][left]
+            rows[tree.children_right[node]] = rows[node][~left]
+    return rows
+
+
+def class_weights(y, w, n_classes):
+    return np.array([w[y == k].sum() for k in range(n_classes)])
+
+
+def thresholds(column):
+    """Every way to divide a numeric column: masks of the left side."""
+    values = np.unique(column[~np.isnan(column)])
+    missing = np.isnan(column)
+    for low in values[:-1]:
+        yield (column <= low) & ~missing
+        if missing.any():
+            yield (column <= low) | missing
+    if missing.any() and len(values):
+        yield ~missing
+
+
+def subsets(column):
+    """Every way to divide the categories (missing is one more) into two non-empty sets."""
+    codes = np.where(np.isnan(column), -1, column)
+    present = np.unique(codes)
+    for size in range(1, len(present)):
+        for chosen in itertools.combinations(present, size):
+            yield np.isin(codes, chosen)
+
+
+def candidates(X, n_categories, min_rows, min_weight, w):
+    """All valid left masks of a node."""
+    for j in range(X.shape[1]):
+        masks = subsets(X[:, j]) if n_categories[j] else thresholds(X[:, j].astype(np.float64))
+        for left in masks:
+            rows = min(left.sum(), (~left).sum())
+            weight = min(w[left].sum(), w[~left].sum())
+            if rows >= max(1, min_rows) and weight >= min_weight:
+                yield left
+
+
+def best_gain(X, y, w, criterion, n_classes, n_categories, min_rows=1, min_weight=0.0):
+    """Largest gain over all valid tests, None if there is none."""
+    gains = [
+        float(criterion.split_gain(class_weights(y[~left], w[~left], n_classes), class_weights(y[left], w[left], n_classes)))
+        for left in candidates(X, n_categories, min_rows, min_weight, w)
+    ]
+    return max(gains, default=None)
+
+
+def check_grown(tree, X, y, w, criterion, order="best_first", **limits):
+    """Raise AssertionError unless the tree is what slow growing could have made."""
+    n_classes, n_categories = tree.n_classes, tree.schema.n_categories
+    X, w = np.asarray(X), np.ones(len(X)) if w is None else np.asarray(w, float)
+    keep = w > 0
+    X, y, w = X[keep], np.asarray(y)[keep], snap_weights(w[keep])
+    rows, best, gain = node_rows(tree, X), {}, {}
+    max_depth, max_leaves = limits.pop("max_depth", None), limits.pop("max_leaf_nodes", None)
+    for node, here in rows.items():
+        weights = class_weights(y[here], w[here], n_classes)
+        assert tree.n_node_samples[node] == len(here)
+        np.testing.assert_allclose(tree.weighted_n_node_samples[node], weights.sum(), rtol=1e-12)
+        np.testing.assert_allclose(tree.value[node], weights / weights.sum(), atol=1e-12)
+        np.testing.assert_allclose(tree.impurity[node], criterion.total(weights) / weights.sum(), atol=1e-12)
+        best[node] = None
+        if np.count_nonzero(weights) > 1 and (max_depth is None or tree.depth[node] < max_depth):
+            best[node] = best_gain(X[here], y[here], w[here], criterion, n_classes, n_categories, **limits)
+        if tree.children_left[node] >= 0:
+            sides = [rows[child] for child in (tree.children_right[node], tree.children_left[node])]
+            gain[node] = float(criterion.split_gain(*[class_weights(y[s], w[s], n_classes) for s in sides]))
+            assert best[node] is not None
+            assert gain[node] >= best[node] - TOLERANCE * criterion.total(weights), (node, gain[node], best[node])
+        elif max_leaves is None:
+            assert best[node] is None, f"node {node} could be split"
+    check_order(tree, best, order, w.sum())
+    if max_leaves is not None:
+        assert tree.n_leaves <= max_leaves
+        assert tree.n_leaves == max_leaves or all(best[leaf] is None for leaf in tree.leaves)
+
+
+def check_order(tree, best, order, total):
+    """The i-th split makes nodes 2i + 1 and 2i + 2, and takes the leaf the order of growth says."""
+    inner = np.flatnonzero(tree.children_left >= 0)
+    splits = inner[np.argsort(tree.children_left[inner])]
+    open_leaves = [0]
+    for i, node in enumerate(splits):
+        assert tree.children_left[node] == 2 * i + 1
+        assert tree.children_right[node] == 2 * i + 2
+        can = [leaf for leaf in open_leaves if best[leaf] is not None]
+        if order == "best_first":
+            assert best[node] >= max(best[leaf] for leaf in can) - TOLERANCE * total
+        elif order == "heaviest_first":
+            heaviest = max(tree.weighted_n_node_samples[leaf] for leaf in can)
+            assert tree.weighted_n_node_samples[node] >= heaviest * (1 - 1e-12)
+        else:
+            assert node == can[-1], "depth first: the newest open leaf, left before right"
+        open_leaves.remove(node)
+        open_leaves += [2 * i + 2, 2 * i + 1]

@@ -1,0 +1,132 @@
+"""Random valid trees of every kind, and rows that try their edges."""
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy import sparse
+
+from boscage.tree import InputMap, LeafModels, Schema, Tree
+
+KINDS = ("axis", "category", "linear", "mixed", "soft linear", "soft logistic")
+
+
+def fractions(rng, n, k):
+    value = rng.dirichlet(np.full(k, 0.7), n)
+    pure = rng.random(n) < 0.3
+    value[pure] = np.eye(k)[rng.integers(k, size=pure.sum())]
+    return value
+
+
+def random_shape(rng, splits):
+    """Children arrays of a random tree: each split appends its left, then its right child."""
+    left, right = [-1], [-1]
+    for _ in range(splits):
+        leaf = rng.choice([i for i, child in enumerate(left) if child < 0])
+        left[leaf], right[leaf] = len(left), len(left) + 1
+        left += [-1, -1]
+        right += [-1, -1]
+    return np.array(left, np.int32), np.array(right, np.int32)
+
+
+def random_input_map(rng, n_categories, soft):
+    d = n_categories.size
+
+    def maybe(part):
+        return part if rng.random() < 0.6 else None
+
+    coded = n_categories.any()
+    offset = np.where(n_categories > 0, np.cumsum(n_categories) - n_categories, -1)
+    return InputMap(
+        fill=rng.normal(size=d) if soft or coded else maybe(rng.normal(size=d)),
+        code_offset=offset if coded else None,
+        codes=rng.normal(size=n_categories.sum()) if coded else None,
+        shift=maybe(rng.normal(size=d)),
+        scale=maybe(rng.uniform(0.5, 2, size=d)),
+        constant=maybe(rng.normal()),
+        unit_rows=bool(rng.random() < 0.5),
+    )
+
+
+def random_tree(
+    seed, kind="axis", *, splits=5, d=3, k=3, sparse_weights=False, leaf="value", named=False, dtype="float64"
+):
+    """A valid tree of the given kind; every choice follows from ``seed`` and the arguments."""
+    rng = np.random.default_rng(seed)
+    left, right = random_shape(rng, splits)
+    n, inner = left.size, np.flatnonzero(left >= 0)
+    soft = kind.startswith("soft")
+    n_categories = np.zeros(d, np.int64)
+    if kind in ("category", "mixed"):
+        n_categories[rng.random(d) < 0.6] = rng.integers(1, 20)
+    feature, threshold = np.full(n, -1, np.int32), np.zeros(n)
+    offset, row, bits = np.full(n, -1, np.int64), np.full(n, -1, np.int32), b""
+    linear = {"linear": 1.0, "mixed": 0.5}.get(kind, 1.0 if soft else 0.0)
+    m = 0
+    for node in inner:
+        if rng.random() < linear:
+            feature[node], row[node], threshold[node] = -2, m, np.round(rng.normal() / 2, 1)
+            m += 1
+            continue
+        feature[node] = j = rng.integers(d)
+        if n_categories[j]:
+            offset[node] = len(bits)
+            bits += rng.bytes((int(n_categories[j]) + 7) // 8)
+        else:
+            threshold[node] = np.float32(np.round(rng.normal(), 1))
+    input_map = random_input_map(rng, n_categories, soft) if linear and rng.random() < 0.7 else None
+    columns = d + (input_map is not None and input_map.constant is not None)
+    weights = rng.normal(size=(m, columns)) * (rng.random((m, columns)) < 0.7)
+    leaves = n - inner.size
+    names = tuple(f"column {j} <&>" for j in range(d)) if named else None
+    categories = tuple(tuple(f"c{c}" for c in range(q)) if q else None for q in n_categories) if named else None
+    return Tree(
+        children_left=left,
+        children_right=right,
+        feature=feature,
+        threshold=threshold,
+        value=fractions(rng, n, k),
+        n_node_samples=rng.integers(1, 100, n),
+        weighted_n_node_samples=rng.uniform(0.1, 100, n),
+        impurity=rng.random(n),
+        schema=Schema(d, dtype, names, n_categories, categories),
+        routing=kind.split()[1] if soft else "hard",
+        missing_go_to_left=rng.random(n) < 0.5,
+        category_offset=offset,
+        category_bits=np.frombuffer(bits, np.uint8),
+        linear_row=row,
+        weights=sparse.csr_array(weights) if sparse_weights else weights,
+        leaf_value=np.eye(k)[rng.integers(k, size=leaves)] if leaf == "leaf_value" else None,
+        input_map=input_map,
+        leaf_models=LeafModels(rng.normal(size=(leaves, k, d)), rng.normal(size=(leaves, k)))
+        if leaf == "models"
+        else None,
+    )
+
+
+def random_rows(seed, tree, n=30, missing=True):
+    """Rows that hit thresholds exactly, and where allowed NaN, unseen categories and zeros."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, tree.n_features)), 1)
+    X[rng.random(X.shape) < 0.2] = 0
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    for j, count in enumerate(tree.schema.n_categories):
+        if count:
+            X[:, j] = rng.integers(-1, count + 2, size=n)
+            X[rng.random(n) < 0.1, j] = np.nan
+    return X.astype(tree.schema.dtype)
+
+
+@st.composite
+def trees(draw, kinds=KINDS):
+    """Any valid tree."""
+    return random_tree(
+        draw(st.integers(0, 2**32 - 1)),
+        draw(st.sampled_from(kinds)),
+        splits=draw(st.integers(0, 12)),
+        d=draw(st.integers(1, 12)),
+        k=draw(st.integers(1, 4)),
+        sparse_weights=draw(st.booleans()),
+        leaf=draw(st.sampled_from(["value", "leaf_value", "models"])),
+        named=draw(st.booleans()),
+        dtype=draw(st.sampled_from(["float64", "float32"])),
+    )

@@ -1,0 +1,52 @@
+"""Ctrl-C: KeyboardInterrupt within a fifth of a second, and nothing half-fitted left behind."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from boscage import TopDownTreeClassifier
+
+
+def interrupted_after(seconds, call):
+    """Run call(), send SIGINT after some seconds, return how long the call went on after it."""
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(seconds, send)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        return time.perf_counter() - sent[0]
+    finally:
+        timer.cancel()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_a_fit(n_jobs, rng):
+    X, y = rng.normal(size=(400_000, 30)).astype(np.float32), rng.integers(0, 2, 400_000)
+    tree = TopDownTreeClassifier(n_jobs=n_jobs)
+    # The promise is 0.2 s on an idle machine; a test machine may be busy.
+    assert interrupted_after(0.5, lambda: tree.fit(X, y)) < 2.0
+    assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
+
+
+def test_an_error_in_a_progress_bar_stops_the_fit(rng):
+    from boscage import _core
+
+    def broken(done):
+        raise RuntimeError("planted")
+
+    X, y = rng.normal(size=(300_000, 20)), rng.integers(0, 2, 300_000).astype(np.int32)
+    nothing = np.empty(0)
+    with pytest.raises(RuntimeError, match="planted"):
+        _core.grow_axis(
+            X, y, nothing, 2, np.empty(0, np.int64), 0, "gini", 0.0, nothing, "best_first", -1, -1, 1, 0.0, 0.0, 1, broken
+        )
