@@ -1,7 +1,7 @@
 """Every top-down decision tree of one theory, with a scikit-learn face and a small compiled core.
 
 The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
-wait for scikit-learn. A new public name goes into the three lists: the imports for type checkers, ``_HOME`` and ``__all__``.
+wait for scikit-learn. A new public name goes into three lists: the imports for type checkers, ``_HOME``, ``__all__``.
 """
 
 from importlib import import_module
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from boscage import datasets
     from boscage._component import IncompatibleParts
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.files import ModelFileError, load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
     from boscage.splits import Axis
@@ -29,12 +30,14 @@ _HOME = {
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
     "Majority": "leaves",
+    "ModelFileError": "files",
     "ModifiedGini": "criteria",
     "Separation": "criteria",
     "Sqrt": "criteria",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
+    "load": "files",
 }
 
 __all__ = [
@@ -47,12 +50,14 @@ __all__ = [
     "HeaviestFirst",
     "IncompatibleParts",
     "Majority",
+    "ModelFileError",
     "ModifiedGini",
     "Separation",
     "Sqrt",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",
+    "load",
 ]
 
 
