@@ -164,10 +164,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _class_of(kind: str) -> type | None:
-    if kind not in _kinds:
-        package = importlib.import_module("boscage")
-        if kind in package.__all__:
-            getattr(package, kind)  # imports the estimator's module, which registers it
+    package = importlib.import_module("boscage")
+    if kind not in _kinds and kind in package.__all__:
+        getattr(package, kind)  # public names are imported when first used, which registers them
     return _kinds.get(kind)
 
 
