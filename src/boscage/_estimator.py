@@ -86,10 +86,12 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _predict.sample_path(tree, rows, random_state, n_jobs)
 
     def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
-        # A loaded model has default parameters, so the tree itself must say what rows it can take.
-        tree = self._fitted()
-        takes_sparse = sparse.issparse(X) and (bool(tree.weights.shape[0]) or self.__sklearn_tags__().input_tags.sparse)
+        # A loaded model has default parameters, so a linear tree itself says that it can take sparse rows.
+        takes_sparse = sparse.issparse(X) and (
+            bool(self._fitted().weights.shape[0]) or self.__sklearn_tags__().input_tags.sparse
+        )
         rows = predict_data(self, X, accept_sparse=takes_sparse)
+        tree = self.tree_
         if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
                 f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
