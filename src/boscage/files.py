@@ -35,10 +35,10 @@ from scipy import sparse
 
 from boscage._file_reader import (
     MAX_FEATURES,
-    MAX_HEADER,
     METADATA_KEY,
     ModelFileError,
     canonical_json,
+    check_header_size,
     expect,
     expect_keys,
     read_tensors,
@@ -216,10 +216,7 @@ def model_bytes(model: Model) -> bytes:
         tensors |= {_STATE + name: np.ascontiguousarray(array) for name, array in model.state.tensors.items()}
     text = canonical_json(meta)
     data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
-    if int.from_bytes(data[:8], "little") > MAX_HEADER:
-        raise ValueError(
-            f"model: labels and names take more than the {MAX_HEADER >> 20} MiB a model file may give them."
-        )
+    check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return data
 
 
