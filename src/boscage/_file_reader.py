@@ -16,7 +16,7 @@ METADATA_KEY = "boscage"
 # What names and labels may take; a hostile header within these bounds is parsed in well under a second.
 _MAX_HEADER = 32 << 20  # bytes
 _MAX_VALUES = 1_000_000
-_MAX_BRACKETS = 100_000
+_MAX_PARTS = 100_000
 MAX_FEATURES = 1 << 24
 _MAX_TENSORS = 128
 _MAX_DIMENSIONS = 4
@@ -83,9 +83,10 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
 
 def check_header_size(raw: bytes) -> None:
     """Refuse a header that would take long to parse: too many bytes, values or nested parts."""
-    if len(raw) > _MAX_HEADER or raw.count(b",") > _MAX_VALUES or raw.count(b"[") + raw.count(b"{") > _MAX_BRACKETS:
+    parts = raw.count(b"[") + raw.count(b"{") + raw.count(b'":')
+    if len(raw) > _MAX_HEADER or raw.count(b",") > _MAX_VALUES or parts > _MAX_PARTS:
         raise ModelFileError(
-            f"names and labels take more than {_MAX_HEADER >> 20} MiB, {_MAX_VALUES} values or {_MAX_BRACKETS} lists."
+            f"names and labels take more than {_MAX_HEADER >> 20} MiB, {_MAX_VALUES} values or {_MAX_PARTS} lists."
         )
 
 

@@ -69,6 +69,7 @@ _OPTIONAL = {
     "linear_row": ("int32", 1),
     "leaf_value": ("float64", 2),
     "schema.n_categories": ("int64", 1),
+    "schema.spread": ("float64", 1),
     "weights": ("float64", 2),
     "weights.data": ("float64", 1),
     "weights.indices": ("int64", 1),
@@ -237,6 +238,7 @@ def _tree_tensors(tree: Tree) -> Tensors:
         found["linear_row"] = tree.linear_row
     if tree.schema.any_categories:
         found["schema.n_categories"] = tree.schema.n_categories
+    found["schema.spread"] = tree.schema.spread
     if sparse.issparse(tree.weights):
         weights: Any = tree.weights
         found |= dict(zip(_SPARSE, (weights.data, weights.indices, weights.indptr)))
@@ -327,6 +329,7 @@ def _schema(meta: Any, tensors: Tensors, size: int) -> Schema:
         None if names is None else tuple(names),
         tensors.get("schema.n_categories"),  # type: ignore[arg-type]
         None if columns is None else tuple(columns),
+        tensors.get("schema.spread"),
     )
 
 
