@@ -164,9 +164,10 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _class_of(kind: str) -> type | None:
-    package = importlib.import_module("boscage")
-    if kind not in _kinds and kind in package.__all__:
-        getattr(package, kind)  # public names are imported when first used, which registers them
+    if kind not in _kinds:
+        package = importlib.import_module("boscage")
+        if kind in package.__all__:
+            getattr(package, kind)  # imports the estimator's module, which registers it
     return _kinds.get(kind)
 
 

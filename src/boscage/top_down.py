@@ -16,8 +16,9 @@ from boscage._estimator import TreeClassifier
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data
+from boscage._validation import Dataset, fit_data, set_data_attributes
 from boscage.criteria import Criterion
+from boscage.files import saveable
 from boscage.growth import Growth
 from boscage.leaves import Leaf
 from boscage.pruning import prune, pruning_path
@@ -27,6 +28,7 @@ from boscage.tree import Tree
 TRAJECTORY = np.dtype([("node", np.int64), ("potential", np.float64), ("error", np.float64)])
 
 
+@saveable
 class TopDownTreeClassifier(TreeClassifier):
     r"""A decision tree grown top down: TopDown_{F,G}(t) of Kearns and Mansour, in four parts.
 
@@ -168,7 +170,7 @@ class TopDownTreeClassifier(TreeClassifier):
         leaf_value = leaf.leaf_values(tree)
         self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
         self.trajectory_ = trajectory(tree, job.criterion.unit)
-        job.data.mark(self)
+        set_data_attributes(self, job.data)
         return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

@@ -1,0 +1,163 @@
+"""What every estimator with a `tree_` shares: prediction, looking at the tree, saving it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from boscage import _predict
+from boscage._validation import predict_data
+from boscage.tree import LINEAR, Floats, Int64s, Tree
+
+
+class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
+
+    tree_: Tree
+    classes_: npt.NDArray[Any]
+    n_jobs: int | None
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of largest probability, the first of them on ties.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        best = _predict.predict_class(*self._rows(X))
+        labels: npt.NDArray[Any] = self.classes_[best]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict class probabilities: those of the leaf, averaged by reach in soft trees.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``.
+        """
+        return _predict.predict_proba(*self._rows(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict logarithms of class probabilities."""
+        with np.errstate(divide="ignore"):
+            logarithms: Floats = np.log(self.predict_proba(X))
+        return logarithms
+
+    def apply(self, X: Any) -> Int64s:
+        """Return the leaf each row ends in; in soft trees the one of largest reach."""
+        return _predict.apply(*self._rows(X))
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Return the probability that each row reaches each node: 0 or 1 in hard trees.
+
+        Returns
+        -------
+        CSR matrix of shape (n, nodes)
+        """
+        return _predict.decision_path(*self._rows(X))
+
+    def sample_path(self, X: Any, random_state: Any = None) -> sparse.csr_matrix:
+        """Draw one path from the root to a leaf for each row; hard trees have only one.
+
+        Returns
+        -------
+        CSR matrix of shape (n, nodes)
+            1 where the path passes.
+        """
+        tree, rows, n_jobs = self._rows(X)
+        return _predict.sample_path(tree, rows, random_state, n_jobs)
+
+    def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
+        takes_sparse = sparse.issparse(X) and self.__sklearn_tags__().input_tags.sparse
+        rows = predict_data(self, X, accept_sparse=takes_sparse)
+        return self.tree_, rows, self.n_jobs
+
+    def get_depth(self) -> int:
+        """Return the largest distance of a leaf from the root."""
+        return self._fitted().max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        return self._fitted().n_leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each column in the total drop of impurity, summing to 1 (all 0 for a single leaf).
+
+        The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
+        columns of many values look better than they are; permutation importance does not have this fault.
+        """
+        return importances(self._fitted())
+
+    def export_text(self, **options: Any) -> str:
+        """Return the tree as text; options as in :func:`boscage.export.export_text`."""
+        from boscage.export import export_text
+
+        return export_text(self._fitted(), **self._named(options))
+
+    def export_graphviz(self, **options: Any) -> str:
+        """Return the tree in Graphviz's dot language; options as in :func:`boscage.export.export_graphviz`."""
+        from boscage.export import export_graphviz
+
+        return export_graphviz(self._fitted(), **self._named(options))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tree as a nested dictionary that JSON can hold; see :func:`boscage.export.to_dict`."""
+        from boscage.export import to_dict
+
+        return to_dict(self._fitted(), **self._named({}))
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the tree with matplotlib; options as in :func:`boscage.plot.plot_tree`."""
+        from boscage.plot import plot_tree
+
+        return plot_tree(self._fitted(), **self._named(options))
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file that :func:`boscage.load` reads: data, never code."""
+        from boscage.files import save
+
+        self._fitted()
+        save(self, path)
+
+    def _fitted(self) -> Tree:
+        check_is_fitted(self, "tree_")
+        return self.tree_
+
+    def _named(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"class_names": [str(label) for label in self.classes_], **options}
+
+
+def importances(tree: Tree) -> Floats:
+    """Share of each column in the total drop of impurity."""
+    total: Floats = np.zeros(tree.n_features)
+    inner = np.flatnonzero(~tree.is_leaf)
+    amount = tree.weighted_n_node_samples * tree.impurity
+    drop = np.maximum(amount[inner] - amount[tree.children_left[inner]] - amount[tree.children_right[inner]], 0.0)
+    is_axis = tree.feature[inner] >= 0
+    np.add.at(total, tree.feature[inner[is_axis]], drop[is_axis])
+    linear = inner[tree.feature[inner] == LINEAR]
+    if len(linear):
+        rows = tree.weights[tree.linear_row[linear]]
+        size = np.abs(rows.toarray() if sparse.issparse(rows) else rows)[:, : tree.n_features]
+        length = size.sum(axis=1, keepdims=True)
+        total += (drop[~is_axis][:, None] * np.divide(size, length, out=np.zeros_like(size), where=length > 0)).sum(0)
+    whole = total.sum()
+    return total / whole if whole > 0 else total
