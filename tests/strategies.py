@@ -87,7 +87,7 @@ def random_tree(
         n_node_samples=rng.integers(1, 100, n),
         weighted_n_node_samples=rng.uniform(0.1, 100, n),
         impurity=rng.random(n),
-        schema=Schema(d, dtype, names, n_categories, categories),
+        schema=Schema(d, dtype, names, n_categories, categories, rng.random(d) if rng.random() < 0.5 else None),
         routing=kind.split()[1] if soft else "hard",
         missing_go_to_left=rng.random(n) < 0.5,
         category_offset=offset,

@@ -1,7 +1,7 @@
 """Every top-down decision tree of one theory, with a scikit-learn face and a small compiled core.
 
 The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
-wait for scikit-learn. To add a public name, add it twice: to the imports for type checkers and to ``_HOME``.
+wait for scikit-learn. A new public name goes into three lists: the imports for type checkers, ``_HOME``, ``__all__``.
 """
 
 from importlib import import_module
@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boscage import datasets
     from boscage._component import IncompatibleParts
-    from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
     from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
-    from boscage.files import load
+    from boscage.files import ModelFileError, load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits.axis import Axis
+    from boscage.splits import Axis
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Axis": "splits.axis",
+    "Axis": "splits",
     "BestFirst": "growth",
     "DepthFirst": "growth",
     "DuplicateWeights": "duplication",
@@ -34,7 +33,7 @@ _HOME = {
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
     "Majority": "leaves",
-    "ModelFileError": "_file_reader",
+    "ModelFileError": "files",
     "ModifiedGini": "criteria",
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",

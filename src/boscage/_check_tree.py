@@ -62,6 +62,10 @@ def check_schema(schema: Schema) -> None:
     _require_shape(schema.n_categories, (d,), "schema.n_categories")
     good = (schema.n_categories >= 0) & (schema.n_categories < _MAX_NODES)
     _require(good, "schema.n_categories", "must not be negative", schema.n_categories)
+    if schema.spread is not None:
+        _require_shape(schema.spread, (d,), "schema.spread")
+        _require_finite(schema.spread, "schema.spread")
+        _require(schema.spread >= 0, "schema.spread", "must not be negative", schema.spread)
     if schema.feature_names is not None:
         if len(schema.feature_names) != d:
             _fail("schema.feature_names", f"expected {d} names, got {len(schema.feature_names)}")

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _predict
+from boscage._importances import feature_importances
 from boscage._validation import predict_data
-from boscage.tree import LINEAR, Floats, Int64s, Tree
+from boscage.tree import Floats, Int64s, Tree
 
 
 class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -21,7 +22,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     tree_: Tree
     classes_: npt.NDArray[Any]
-    n_jobs: int | None
+    n_jobs: int | None = None
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the class of largest probability, the first of them on ties.
@@ -85,9 +86,19 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _predict.sample_path(tree, rows, random_state, n_jobs)
 
     def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
-        takes_sparse = sparse.issparse(X) and self.__sklearn_tags__().input_tags.sparse
+        # A loaded model has default parameters, so a linear tree itself says that it can take sparse rows.
+        takes_sparse = sparse.issparse(X) and (
+            bool(self._fitted().weights.shape[0]) or self.__sklearn_tags__().input_tags.sparse
+        )
         rows = predict_data(self, X, accept_sparse=takes_sparse)
-        return self.tree_, rows, self.n_jobs
+        tree = self.tree_
+        if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
+            raise ValueError(
+                f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
+                "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
+                "sklearn.impute.SimpleImputer."
+            )
+        return tree, rows, self.n_jobs
 
     def get_depth(self) -> int:
         """Return the largest distance of a leaf from the root."""
@@ -104,7 +115,7 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
         columns of many values look better than they are; permutation importance does not have this fault.
         """
-        return importances(self._fitted())
+        return feature_importances(self._fitted())
 
     def export_text(self, **options: Any) -> str:
         """Return the tree as text; options as in :func:`boscage.export.export_text`."""
@@ -145,19 +156,8 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {"class_names": [str(label) for label in self.classes_], **options}
 
 
-def importances(tree: Tree) -> Floats:
-    """Share of each column in the total drop of impurity."""
-    total: Floats = np.zeros(tree.n_features)
-    inner = np.flatnonzero(~tree.is_leaf)
-    amount = tree.weighted_n_node_samples * tree.impurity
-    drop = np.maximum(amount[inner] - amount[tree.children_left[inner]] - amount[tree.children_right[inner]], 0.0)
-    is_axis = tree.feature[inner] >= 0
-    np.add.at(total, tree.feature[inner[is_axis]], drop[is_axis])
-    linear = inner[tree.feature[inner] == LINEAR]
-    if len(linear):
-        rows = tree.weights[tree.linear_row[linear]]
-        size = np.abs(rows.toarray() if sparse.issparse(rows) else rows)[:, : tree.n_features]
-        length = size.sum(axis=1, keepdims=True)
-        total += (drop[~is_axis][:, None] * np.divide(size, length, out=np.zeros_like(size), where=length > 0)).sum(0)
-    whole = total.sum()
-    return total / whole if whole > 0 else total
+def _needs_numbers(tree: Tree) -> bool:
+    """Whether a missing value would make some test or leaf model meaningless."""
+    if tree.input_map is not None and tree.input_map.fill is not None:
+        return False
+    return bool(tree.weights.shape[0]) or tree.leaf_models is not None

@@ -13,7 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 METADATA_KEY = "boscage"
-MAX_HEADER = 32 << 20  # bytes of names and labels: parsed in well under a second
+# What names and labels may take; a hostile header within these bounds is parsed in well under a second.
+_MAX_HEADER = 32 << 20  # bytes
+_MAX_VALUES = 1_000_000
+_MAX_PARTS = 100_000
 MAX_FEATURES = 1 << 24
 _MAX_TENSORS = 128
 _MAX_DIMENSIONS = 4
@@ -69,12 +72,22 @@ def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
     expect(size >= 10, f"it has only {size} bytes")
     length = int.from_bytes(file.read(8), "little")
     expect(2 <= length <= size - 8, "it does not begin with the length of a header")
-    expect(length <= MAX_HEADER, f"its header is larger than {MAX_HEADER >> 20} MiB")
+    expect(length <= _MAX_HEADER, f"its header is larger than {_MAX_HEADER >> 20} MiB")
     raw = file.read(length)
     expect(len(raw) == length and raw[:1] == b"{", "it has no header")
+    check_header_size(raw)
     header = _parse(raw, "the header")
     expect(type(header) is dict, "the header is not an object")
     return header, 8 + length
+
+
+def check_header_size(raw: bytes) -> None:
+    """Refuse a header that would take long to parse: too many bytes, values or nested parts."""
+    parts = raw.count(b"[") + raw.count(b"{") + raw.count(b'":')
+    if len(raw) > _MAX_HEADER or raw.count(b",") > _MAX_VALUES or parts > _MAX_PARTS:
+        raise ModelFileError(
+            f"names and labels take more than {_MAX_HEADER >> 20} MiB, {_MAX_VALUES} values or {_MAX_PARTS} lists."
+        )
 
 
 def _parse(raw: bytes | str, what: str) -> Any:

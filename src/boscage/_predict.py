@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.utils import check_random_state
 
 from boscage import _core
+from boscage._threads import n_threads
 from boscage.tree import Floats, InputMap, Int64s, Tree
 
-_FEW_ROWS = 1024  # not worth a second thread, nor the time to ask joblib how many there may be
+_FEW_ROWS = 1024
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -62,10 +62,8 @@ def native_view(tree: Tree) -> Any:
 
 
 def thread_count(n_jobs: int | None, rows: int) -> int:
-    """Translate ``n_jobs`` in joblib's sense (``None`` is 1 unless a joblib context says otherwise)."""
-    if n_jobs == 1 or rows <= _FEW_ROWS:
-        return 1
-    return int(effective_n_jobs(n_jobs))
+    """Translate ``n_jobs``; a few rows are never worth a second thread."""
+    return 1 if rows <= _FEW_ROWS else n_threads(n_jobs)
 
 
 def _native_args(tree: Tree, X: Any) -> tuple[Any, ...]:

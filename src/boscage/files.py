@@ -35,10 +35,10 @@ from scipy import sparse
 
 from boscage._file_reader import (
     MAX_FEATURES,
-    MAX_HEADER,
     METADATA_KEY,
     ModelFileError,
     canonical_json,
+    check_header_size,
     expect,
     expect_keys,
     read_tensors,
@@ -69,6 +69,7 @@ _OPTIONAL = {
     "linear_row": ("int32", 1),
     "leaf_value": ("float64", 2),
     "schema.n_categories": ("int64", 1),
+    "schema.spread": ("float64", 1),
     "weights": ("float64", 2),
     "weights.data": ("float64", 1),
     "weights.indices": ("int64", 1),
@@ -164,10 +165,9 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _class_of(kind: str) -> type | None:
-    if kind not in _kinds:
-        package = importlib.import_module("boscage")
-        if kind in package.__all__:
-            getattr(package, kind)  # imports the estimator's module, which registers it
+    package = importlib.import_module("boscage")
+    if kind not in _kinds and kind in package.__all__:
+        getattr(package, kind)  # public names are imported when first used, which registers them
     return _kinds.get(kind)
 
 
@@ -218,10 +218,7 @@ def model_bytes(model: Model) -> bytes:
         tensors |= {_STATE + name: np.ascontiguousarray(array) for name, array in model.state.tensors.items()}
     text = canonical_json(meta)
     data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
-    if int.from_bytes(data[:8], "little") > MAX_HEADER:
-        raise ValueError(
-            f"model: labels and names take more than the {MAX_HEADER >> 20} MiB a model file may give them."
-        )
+    check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return data
 
 
@@ -242,6 +239,7 @@ def _tree_tensors(tree: Tree) -> Tensors:
         found["linear_row"] = tree.linear_row
     if tree.schema.any_categories:
         found["schema.n_categories"] = tree.schema.n_categories
+    found["schema.spread"] = tree.schema.spread
     if sparse.issparse(tree.weights):
         weights: Any = tree.weights
         found |= dict(zip(_SPARSE, (weights.data, weights.indices, weights.indptr)))
@@ -332,6 +330,7 @@ def _schema(meta: Any, tensors: Tensors, size: int) -> Schema:
         None if names is None else tuple(names),
         tensors.get("schema.n_categories"),  # type: ignore[arg-type]
         None if columns is None else tuple(columns),
+        tensors.get("schema.spread"),
     )
 
 

@@ -115,6 +115,9 @@ class Schema(_Record):
     categories : tuple, optional
         For each column ``None`` (numeric) or the tuple of its category names (str, int, float or bool), in the
         order of their codes 0, 1, ….
+    spread : array of float64 of shape (d,), optional
+        Standard deviation of each column in training (of the numbers that stand for categories). Prediction does not
+        use it; it weighs the terms of linear tests in importances and in texts.
     """
 
     n_features: int
@@ -122,9 +125,12 @@ class Schema(_Record):
     feature_names: tuple[str, ...] | None = None
     n_categories: Int64s = None  # type: ignore[assignment]
     categories: tuple[tuple[Label, ...] | None, ...] | None = None
+    spread: Floats | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        if self.spread is not None:
+            put(self, "spread", _frozen_array(self.spread, _FLOAT64))
         counts = self.n_categories
         counts = _default_array(self.n_features, 0, _INT64) if counts is None else _frozen_array(counts, _INT64)
         put(self, "n_categories", counts)
@@ -407,6 +413,30 @@ class Tree(_Record):
             return self.leaf_value
         fractions: Floats = self.value[self.leaves]
         return fractions
+
+    @property
+    def user_weights(self) -> Weights:
+        """Weights of the linear tests for x in the user's units: the scale of the input map folded in, no constant."""
+        weights: Any = self.weights
+        if self.n_columns > self.n_features:
+            weights = weights[:, : self.n_features]
+        if self.input_map is None or self.input_map.scale is None:
+            return weights
+        folded: Weights = weights * self.input_map.scale[None, :]
+        return sparse.csr_array(folded) if sparse.issparse(folded) else folded
+
+    @property
+    def term_sizes(self) -> Weights:
+        """|θ_j|·sd_j of every term of the linear tests: how much it moves the score over the training rows.
+
+        θ are the weights in the user's units and sd the spread of the columns; where no spread is stored, 1/scale of
+        the input map stands for it, or else 1.
+        """
+        if self.schema.spread is None:
+            weights: Any = self.weights
+            return abs(weights[:, : self.n_features])
+        sized: Any = abs(self.user_weights) * self.schema.spread[None, :]
+        return sparse.csr_array(sized) if sparse.issparse(sized) else sized
 
     @cached_property
     def _native(self) -> Any:

@@ -1,0 +1,203 @@
+"""Words for nodes: each test in the user's column names and units. Text, graph, dictionary and picture share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from boscage.tree import LINEAR, Floats, Tree
+
+
+def number(x: float, decimals: int) -> str:
+    """Write x with so many decimals, in powers of ten where these would hide it."""
+    if x == 0 or 10.0**-decimals <= abs(x) < 1e9 or not np.isfinite(x):
+        return f"{x:.{decimals}f}"
+    return f"{x:.{decimals}e}"
+
+
+@dataclass(frozen=True)
+class TestWords:
+    """What must hold to go left, and to go right; for soft routing both are the probability of going right."""
+
+    left: str
+    right: str
+
+
+class Describer:
+    """Descriptions of the nodes of one tree.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    feature_names : sequence of str, optional
+        Default: the names in the tree's schema, else ``feature_0``, ….
+    class_names : sequence, optional
+        Default: 0, 1, ….
+    decimals : int, default=2
+        Digits after the point.
+    max_terms : int, default=5
+        Terms shown of a linear test and categories shown of a set.
+    show_missing : bool, default=False
+        Whether to say on which side missing values go.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        decimals: int = 2,
+        max_terms: int = 5,
+        show_missing: bool = False,
+    ) -> None:
+        names = tree.schema.feature_names if feature_names is None else feature_names
+        self._names = None if names is None else [str(name) for name in names]
+        if self._names is not None and len(self._names) != tree.n_features:
+            raise ValueError(
+                f"feature_names must have {tree.n_features} names, one for each column, got {len(self._names)}."
+            )
+        if class_names is not None and len(class_names) != tree.n_classes:
+            raise ValueError(
+                f"class_names must have {tree.n_classes} names, one for each class, got {len(class_names)}."
+            )
+        if not isinstance(decimals, (int, np.integer)) or decimals < 0:
+            raise ValueError(f"decimals must be an integer >= 0, got {decimals!r}.")
+        if not isinstance(max_terms, (int, np.integer)) or max_terms < 1:
+            raise ValueError(f"max_terms must be an integer >= 1, got {max_terms!r}.")
+        self.tree = tree
+        self.class_names = [str(name) for name in (range(tree.n_classes) if class_names is None else class_names)]
+        self.decimals = int(decimals)
+        self.max_terms = int(max_terms)
+        self.show_missing = show_missing
+        self.leaf_proba: Floats = tree.leaf_proba
+        self._sizes: Any = tree.term_sizes
+        self._user_weights: Any = tree.user_weights
+
+    def name(self, column: int) -> str:
+        """Name of a column."""
+        return f"feature_{column}" if self._names is None else self._names[column]
+
+    def number(self, x: float) -> str:
+        """Write a number as the reader asked for."""
+        return number(float(x), self.decimals)
+
+    def leaf_class(self, node: int) -> str:
+        """Name of the class a leaf predicts."""
+        return self.class_names[int(self.proba(node).argmax())]
+
+    def proba(self, node: int) -> Floats:
+        """Class fractions of an inner node, class probabilities of a leaf."""
+        leaf = self.tree.leaf_index[node]
+        fractions: Floats = self.tree.value[node] if leaf < 0 else self.leaf_proba[leaf]
+        return fractions
+
+    def test(self, node: int) -> TestWords:
+        """Describe the test of an inner node."""
+        if self.tree.feature[node] == LINEAR:
+            return self._linear(node)
+        words = self._category(node) if self.tree.category_offset[node] >= 0 else self._axis(node)
+        if not self.show_missing or "missing" in words.left:
+            return words
+        if self.tree.missing_go_to_left[node]:
+            return TestWords(words.left + " or missing", words.right)
+        return TestWords(words.left, words.right + " or missing")
+
+    def category_set(self, node: int) -> tuple[list[Any], list[Any]]:
+        """Names of the categories that go left and right at a category test."""
+        column, offset = int(self.tree.feature[node]), int(self.tree.category_offset[node])
+        count = int(self.tree.schema.n_categories[column])
+        bytes_ = self.tree.category_bits[offset : offset + (count + 7) // 8]
+        goes_left = np.unpackbits(bytes_, count=count, bitorder="little").astype(bool).tolist()
+        names = self.tree.schema.categories and self.tree.schema.categories[column]
+        labels = list(range(count) if names is None else names)
+        return (
+            [label for label, left in zip(labels, goes_left) if left],
+            [label for label, left in zip(labels, goes_left) if not left],
+        )
+
+    def _axis(self, node: int) -> TestWords:
+        name, threshold = self.name(int(self.tree.feature[node])), float(self.tree.threshold[node])
+        missing_left = bool(self.tree.missing_go_to_left[node])
+        if np.isinf(threshold) and (threshold > 0) != missing_left:
+            words = f"{name} is not missing", f"{name} is missing"
+            return TestWords(*words) if threshold > 0 else TestWords(*words[::-1])
+        return TestWords(f"{name} <= {self.number(threshold)}", f"{name} >  {self.number(threshold)}")
+
+    def _category(self, node: int) -> TestWords:
+        name = self.name(int(self.tree.feature[node]))
+        left, right = self.category_set(node)
+        listed, other = (left, right) if len(left) <= len(right) else (right, left)
+        shown = [str(label) for label in listed[: self.max_terms]]
+        if len(listed) > len(shown):
+            shown.append(f"{len(listed) - len(shown)} more")
+        inside = f"{name} in {{{', '.join(shown)}}}"
+        # With one category on the other side its name says more than "not in".
+        outside = f"{name} in {{{other[0]}}}" if len(other) == 1 else f"{name} not in {{{', '.join(shown)}}}"
+        return TestWords(inside, outside) if listed is left else TestWords(outside, inside)
+
+    def terms(self, node: int) -> tuple[list[tuple[int, float]], int]:
+        """Columns and weights, in the user's units, of the largest terms of a linear test; how many were left out."""
+        row = int(self.tree.linear_row[node])
+        if sparse.issparse(self._sizes):
+            begin, end = self._sizes.indptr[row], self._sizes.indptr[row + 1]
+            columns, sizes = self._sizes.indices[begin:end], self._sizes.data[begin:end]
+            weights = self._user_weights[[row], :].toarray()[0][columns]
+        else:
+            columns, sizes, weights = np.arange(self._sizes.shape[1]), self._sizes[row], self._user_weights[row]
+        used = np.flatnonzero(weights)
+        order = used[np.argsort(-sizes[used], kind="stable")]
+        shown = order[: self.max_terms]
+        return [(int(columns[i]), float(weights[i])) for i in shown], len(order) - len(shown)
+
+    def intercept(self, node: int) -> float:
+        """Compute what is added to θ·x, x in the user's units, to give the score of a linear test."""
+        row_map, row = self.tree.input_map, int(self.tree.linear_row[node])
+        if row_map is None:
+            return 0.0
+        weights: Any = self.tree.weights[[row], :]
+        weights = (weights.toarray() if sparse.issparse(weights) else weights)[0]
+        total = 0.0 if row_map.constant is None else float(weights[-1] * row_map.constant)
+        if row_map.shift is not None:
+            scale = 1.0 if row_map.scale is None else row_map.scale
+            total -= float(np.sum(weights[: self.tree.n_features] * row_map.shift * scale))
+        return total
+
+    def _score(self, node: int, intercept: float) -> str:
+        shown, left_out = self.terms(node)
+        text = ""
+        offsets = None if self.tree.input_map is None else self.tree.input_map.code_offset
+        for column, weight in shown:
+            name = self.name(column)
+            if offsets is not None and offsets[column] >= 0:
+                name = f"code({name})"
+            text += self._signed(weight, not text) + f" * {name}"
+        if left_out:
+            text += f" + ({left_out} more)"
+        if intercept or not text:
+            text += self._signed(intercept, not text)
+        return text
+
+    def _signed(self, x: float, first: bool) -> str:
+        sign = ("-" if x < 0 else "") if first else (" - " if x < 0 else " + ")
+        return sign + self.number(abs(x))
+
+    def _linear(self, node: int) -> TestWords:
+        tree, threshold, intercept = self.tree, float(self.tree.threshold[node]), self.intercept(node)
+        by_norm = tree.input_map is not None and tree.input_map.unit_rows
+        if tree.routing == "hard" and not by_norm:
+            score = self._score(node, 0.0)
+            bound = self.number(threshold - intercept)
+            return TestWords(f"{score} <= {bound}", f"{score} >  {bound}")
+        # Divided by the norm, the intercept cannot move to the other side.
+        score = f"({self._score(node, intercept)}) / norm" if by_norm else self._score(node, intercept - threshold)
+        if tree.routing == "hard":
+            return TestWords(f"{score} <= {self.number(threshold)}", f"{score} >  {self.number(threshold)}")
+        if by_norm and threshold:
+            score += self._signed(-threshold, False)
+        words = f"p(right) = sigmoid({score})" if tree.routing == "logistic" else f"p(right) = (1 + clip({score})) / 2"
+        return TestWords(words, words)

@@ -1,0 +1,40 @@
+"""How much each column took part in making a tree's leaves purer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from boscage.tree import LINEAR, Floats, Tree
+
+
+def impurity_drops(tree: Tree) -> Floats:
+    """Weighted drop of impurity at each inner node, 0 at leaves, as a share of the total training weight."""
+    mass = tree.weighted_n_node_samples * tree.impurity
+    inner = np.flatnonzero(~tree.is_leaf)
+    drops = np.zeros(tree.node_count)
+    drops[inner] = mass[inner] - mass[tree.children_left[inner]] - mass[tree.children_right[inner]]
+    total = tree.weighted_n_node_samples[0]
+    return np.maximum(drops, 0.0) / total if total > 0 else drops
+
+
+def feature_importances(tree: Tree) -> Floats:
+    """Share of each column in the total drop of impurity, normalised to 1 (all 0 if nothing dropped).
+
+    An axis or category test gives its whole drop to its column; a linear test shares it among its columns in
+    proportion to |θ_j|·sd_j (:attr:`boscage.tree.Tree.term_sizes`).
+    """
+    drops = impurity_drops(tree)
+    axis = tree.feature >= 0
+    importances = np.bincount(tree.feature[axis], weights=drops[axis], minlength=tree.n_features).astype(np.float64)
+    linear = tree.feature == LINEAR
+    if linear.any():
+        sizes: Any = tree.term_sizes
+        totals = np.asarray(sizes.sum(axis=1)).ravel()
+        share = np.bincount(tree.linear_row[linear], weights=drops[linear], minlength=len(totals))
+        share = np.divide(share, totals, out=np.zeros_like(share), where=totals > 0)
+        importances += sizes.T @ share if sparse.issparse(sizes) else share @ sizes
+    total = importances.sum()
+    return importances / total if total > 0 else importances

@@ -1,0 +1,348 @@
+"""A tree in words: lines of text, Graphviz's DOT language, and dictionaries ready for JSON.
+
+Linear tests are shown by their largest terms in the user's columns and units, categories by name. Trees of any depth
+are walked without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from boscage._colors import class_colors, hex_color, node_color
+from boscage._describe import Describer
+from boscage.tree import LINEAR, Int64s, Tree
+
+__all__ = ["export_graphviz", "export_text", "to_dict"]
+
+DICT_SCHEMA = "boscage-tree-1"
+
+
+def subtree_heights(tree: Tree) -> Int64s:
+    """Depth of the subtree below each node; 0 at leaves."""
+    heights = tree.depth.copy()  # depth of the deepest node below, found level by level from the bottom
+    order = np.argsort(-tree.depth, kind="stable")
+    levels = np.split(order, np.flatnonzero(np.diff(tree.depth[order])) + 1)
+    for nodes in levels[:-1]:
+        np.maximum.at(heights, tree.parent[nodes], heights[nodes])
+    return heights - tree.depth
+
+
+def _check_depth(max_depth: int | None) -> float:
+    if max_depth is None:
+        return np.inf
+    if not isinstance(max_depth, (int, np.integer)) or max_depth < 0:
+        raise ValueError(f"max_depth must be None or an integer >= 0, got {max_depth!r}.")
+    return float(max_depth)
+
+
+def export_text(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    max_depth: int | None = 10,
+    *,
+    spacing: int = 3,
+    decimals: int = 2,
+    show_weights: bool = False,
+    max_terms: int = 5,
+    show_missing: bool = False,
+) -> str:
+    """Describe a tree in lines of text, as scikit-learn's function of this name does.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    feature_names : sequence of str, optional
+        Default: the names seen in fit, else ``feature_0``, ….
+    class_names : sequence, optional
+        Default: the labels (of an estimator), else 0, 1, ….
+    max_depth : int or None, default=10
+        Deeper branches are cut off; None shows everything.
+    spacing : int, default=3
+        Spaces by which a level is indented, at least 1.
+    decimals : int, default=2
+        Digits after the point.
+    show_weights : bool, default=False
+        Whether leaves show the training weight of each class.
+    max_terms : int, default=5
+        Terms shown of a linear test, the largest |θ_j|·sd_j first, and categories shown of a set.
+    show_missing : bool, default=False
+        Whether tests say on which side missing values go.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from boscage.export import export_text
+    >>> from boscage.tree import Schema, Tree
+    >>> stump = Tree(
+    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1], threshold=[0.5, 0, 0],
+    ...     value=[[0.5, 0.5], [1, 0], [0, 1]], n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
+    ...     impurity=[0.5, 0, 0], schema=Schema(n_features=1, feature_names=("width",)))
+    >>> print(export_text(stump, class_names=["small", "large"]))
+    |--- width <= 0.50
+    |   |--- class: small
+    |--- width >  0.50
+    |   |--- class: large
+    """
+    deepest = _check_depth(max_depth)
+    if not isinstance(spacing, (int, np.integer)) or spacing < 1:
+        raise ValueError(f"spacing must be an integer >= 1, got {spacing!r}.")
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
+    heights = subtree_heights(tree)
+    lines = []
+    stack: list[tuple[int, int, str]] = [(0, 0, "")]
+    while stack:
+        node, depth, heading = stack.pop()
+        indent = "|" + " " * spacing
+        if heading:
+            lines.append(indent * (depth - 1) + "|" + "-" * spacing + " " + heading)
+        branch = indent * depth + "|" + "-" * spacing + " "
+        if tree.is_leaf[node]:
+            lines.append(branch + _leaf_text(words, node, show_weights))
+        elif depth > deepest:
+            lines.append(branch + f"truncated branch of depth {heights[node]}")
+        else:
+            test = words.test(node)
+            left, right = test.left, test.right
+            if tree.is_soft:
+                left, right = f"left,  {left}", f"right, {right}"
+            stack.append((int(tree.children_right[node]), depth + 1, right))
+            stack.append((int(tree.children_left[node]), depth + 1, left))
+    return "\n".join(lines)
+
+
+def _leaf_text(words: Describer, node: int, show_weights: bool) -> str:
+    tree = words.tree
+    text = f"class: {words.leaf_class(node)}"
+    if tree.leaf_models is not None:
+        text = "class: by the linear model of the leaf"
+    if show_weights:
+        weights = tree.value[node] * tree.weighted_n_node_samples[node]
+        text = f"weights: [{', '.join(words.number(weight) for weight in weights)}] {text}"
+    return text
+
+
+def _quote(text: str) -> str:
+    """Make any text the inside of a DOT string; a line break in a name is shown as a space."""
+    plain = " ".join(text.split("\n")).replace("\r", " ").replace("\0", " ")
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _shown(tree: Tree, deepest: float) -> Iterator[tuple[int, bool]]:
+    """Nodes in order of their numbers down to a depth, with whether the branch is cut off there."""
+    for node in range(tree.node_count):
+        if tree.depth[node] <= deepest:
+            yield node, False
+        elif tree.depth[node] == deepest + 1:
+            yield node, not tree.is_leaf[node]
+
+
+def export_graphviz(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    max_depth: int | None = None,
+    *,
+    decimals: int = 2,
+    max_terms: int = 5,
+    filled: bool = True,
+    impurity: bool = True,
+    node_ids: bool = False,
+    show_missing: bool = False,
+) -> str:
+    r"""Describe a tree in Graphviz's DOT language.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    feature_names, class_names, decimals, max_terms, show_missing
+        As in :func:`export_text`.
+    max_depth : int or None, default=None
+        Deeper branches are cut off; None shows everything.
+    filled : bool, default=True
+        Whether nodes have the colour of their leading class.
+    impurity : bool, default=True
+        Whether nodes show their impurity.
+    node_ids : bool, default=False
+        Whether nodes show their number.
+
+    Returns
+    -------
+    str
+        Every name in it is escaped.
+
+    Examples
+    --------
+    >>> from boscage.export import export_graphviz
+    >>> from boscage.tree import Schema, Tree
+    >>> leaf = Tree(
+    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0], value=[[0.25, 0.75]],
+    ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
+    >>> print(export_graphviz(leaf, filled=False))
+    digraph Tree {
+    node [shape=box, style="rounded", fontname="helvetica"];
+    edge [fontname="helvetica"];
+    0 [label="impurity = 0.38\nsamples = 4\nvalue = [0.25, 0.75]\nclass = 1"];
+    }
+    """
+    deepest = _check_depth(max_depth)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
+    colors = class_colors(tree.n_classes)
+    style = "rounded, filled" if filled else "rounded"
+    lines = [
+        "digraph Tree {",
+        f'node [shape=box, style="{style}", fontname="helvetica"];',
+        'edge [fontname="helvetica"];',
+    ]
+    sides = ("left", "right") if tree.is_soft else ("True", "False")
+    for node, is_cut in _shown(tree, deepest):
+        text = ["(...)"] if is_cut else _box_lines(words, node, impurity, node_ids)
+        label = "\\n".join(_quote(line) for line in text)
+        fill = f', fillcolor="{hex_color(node_color(words.proba(node), colors))}"' if filled and not is_cut else ""
+        lines.append(f'{node} [label="{label}"{fill}];')
+        parent = int(tree.parent[node])
+        if parent >= 0:
+            is_left = tree.children_left[parent] == node
+            angle, side = (45, sides[0]) if is_left else (-45, sides[1])
+            mark = f' [labeldistance=2.5, labelangle={angle}, headlabel="{side}"]' if parent == 0 else ""
+            lines.append(f"{parent} -> {node}{mark};")
+    return "\n".join([*lines, "}"])
+
+
+def _box_lines(words: Describer, node: int, impurity: bool, node_ids: bool) -> list[str]:
+    tree = words.tree
+    lines = [f"node {node}"] if node_ids else []
+    if not tree.is_leaf[node]:
+        lines.append(words.test(node).left.replace(">  ", "> "))
+    if impurity:
+        lines.append(f"impurity = {words.number(tree.impurity[node])}")
+    lines.append(f"samples = {tree.n_node_samples[node]}")
+    lines.append(f"value = [{', '.join(words.number(part) for part in words.proba(node))}]")
+    if tree.is_leaf[node] and tree.leaf_models is not None:
+        lines.append("class by linear model")
+    else:
+        lines.append(f"class = {words.leaf_class(node)}")
+    return lines
+
+
+def to_dict(
+    tree: Tree,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    *,
+    decimals: int = 2,
+    max_terms: int = 5,
+) -> dict[str, Any]:
+    """Describe a tree completely, as dictionaries and lists ready for ``json.dumps`` at any depth.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    feature_names, class_names, decimals, max_terms
+        As in :func:`export_text`; the last two shape only the ``text`` of tests.
+
+    Returns
+    -------
+    dict
+        ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"), ``features`` (a list of ``name``
+        and, for a category column, ``categories``), ``classes`` (names), ``input_map`` (null, or ``fill``,
+        ``codes`` by column, ``shift``, ``scale``, ``constant``, ``unit_rows``) and ``nodes``, a list in order of
+        their numbers. Every node has ``id``, ``depth``, ``n_samples``, ``weight``, ``impurity`` and ``value`` (class
+        fractions). A leaf adds ``class`` and ``prediction`` (class probabilities) or ``model`` (``coef``,
+        ``intercept``). An inner node adds ``left`` and ``right`` (ids) and ``test``, which has a readable ``text`` and
+        ``kind``:
+
+        - "axis": ``feature``, ``threshold`` (left if x ≤ threshold), ``missing`` ("left" or "right");
+        - "missing": ``feature``, ``numbers`` and ``missing`` (their sides);
+        - "category": ``feature``, ``left`` and ``right`` (lists of categories), ``missing`` (also of unseen ones);
+        - "linear": ``weights`` (a list of column and weight, to be multiplied with rows after the input map;
+          column d is the constant) and ``threshold`` (right if w·x > threshold, or the soft rule of ``routing``).
+    """
+    words = Describer(tree, feature_names, class_names, decimals, max_terms)
+    features: list[dict[str, Any]] = [{"name": words.name(column)} for column in range(tree.n_features)]
+    for column in np.flatnonzero(tree.schema.n_categories).tolist():
+        names = tree.schema.categories and tree.schema.categories[column]
+        labels = range(int(tree.schema.n_categories[column])) if names is None else names
+        features[column]["categories"] = [_plain(label) for label in labels]
+    return {
+        "schema": DICT_SCHEMA,
+        "routing": tree.routing,
+        "features": features,
+        "classes": words.class_names,
+        "input_map": _map_dict(tree),
+        "nodes": [_node_dict(words, node) for node in range(tree.node_count)],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _map_dict(tree: Tree) -> dict[str, Any] | None:
+    row_map = tree.input_map
+    if row_map is None:
+        return None
+    codes = None
+    if row_map.code_offset is not None and row_map.codes is not None:
+        counts = tree.schema.n_categories
+        codes = {
+            str(j): row_map.codes[row_map.code_offset[j] : row_map.code_offset[j] + counts[j]].tolist()
+            for j in np.flatnonzero(row_map.code_offset >= 0).tolist()
+        }
+    arrays = {name: getattr(row_map, name) for name in ("fill", "shift", "scale")}
+    return {
+        **{name: None if array is None else array.tolist() for name, array in arrays.items()},
+        "codes": codes,
+        "constant": row_map.constant,
+        "unit_rows": row_map.unit_rows,
+    }
+
+
+def _node_dict(words: Describer, node: int) -> dict[str, Any]:
+    tree = words.tree
+    found: dict[str, Any] = {
+        "id": node,
+        "depth": int(tree.depth[node]),
+        "n_samples": int(tree.n_node_samples[node]),
+        "weight": float(tree.weighted_n_node_samples[node]),
+        "impurity": float(tree.impurity[node]),
+        "value": tree.value[node].tolist(),
+    }
+    if not tree.is_leaf[node]:
+        left, right = int(tree.children_left[node]), int(tree.children_right[node])
+        return found | {"left": left, "right": right, "test": _test_dict(words, node)}
+    if tree.leaf_models is not None:
+        leaf = tree.leaf_index[node]
+        model = {"coef": tree.leaf_models.coef[leaf].tolist(), "intercept": tree.leaf_models.intercept[leaf].tolist()}
+        return found | {"model": model}
+    return found | {"class": words.leaf_class(node), "prediction": words.proba(node).tolist()}
+
+
+def _test_dict(words: Describer, node: int) -> dict[str, Any]:
+    tree = words.tree
+    text = words.test(node).left
+    threshold = float(tree.threshold[node])
+    if tree.feature[node] == LINEAR:
+        row: Any = tree.weights[[int(tree.linear_row[node])], :]
+        weights = (row.toarray() if sparse.issparse(row) else row)[0]
+        terms = [[int(j), float(weights[j])] for j in np.flatnonzero(weights)]
+        return {"kind": "linear", "text": text, "weights": terms, "threshold": threshold}
+    column = int(tree.feature[node])
+    missing = "left" if tree.missing_go_to_left[node] else "right"
+    base = {"text": text, "feature": column, "missing": missing}
+    if tree.category_offset[node] >= 0:
+        left, right = words.category_set(node)
+        return base | {"kind": "category", "left": list(map(_plain, left)), "right": list(map(_plain, right))}
+    if np.isinf(threshold):
+        return base | {"kind": "missing", "numbers": "left" if threshold > 0 else "right"}
+    return base | {"kind": "axis", "threshold": threshold}
