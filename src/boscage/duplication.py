@@ -261,7 +261,9 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         """
         _check_method(self.method)
         if y is None:
-            raise ValueError("y=None is not allowed: DuplicateWeights requires y to be passed, but the target y is None.")
+            raise ValueError(
+                "y=None is not allowed: DuplicateWeights requires y to be passed, but the target y is None."
+            )
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)

@@ -193,7 +193,9 @@ class OptimalTreeClassifier(TreeClassifier):
         if self.method not in ("exact", "lookahead"):
             raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
         if self.time_limit is not None:
-            _check_number("time_limit", self.time_limit, numbers.Real, 0, math.inf, "seconds >= 0, or None for no limit")
+            _check_number(
+                "time_limit", self.time_limit, numbers.Real, 0, math.inf, "seconds >= 0, or None for no limit"
+            )
         return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)
 
 
@@ -223,7 +225,11 @@ def parse_bytes(limit: Any) -> int:
         return int(limit)
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", limit)
-        if match and match[2].upper() in _UNITS and 0 < (size := float(match[1]) * _UNITS[match[2].upper()]) < _NO_LIMIT:
+        if (
+            match
+            and match[2].upper() in _UNITS
+            and 0 < (size := float(match[1]) * _UNITS[match[2].upper()]) < _NO_LIMIT
+        ):
             return int(size)
     raise ValueError(f"memory_limit={limit!r} is not allowed. Pass bytes, a text such as '2GB', or None for no limit.")
 
@@ -240,9 +246,13 @@ def _as_start(start: Any, n_features: int) -> tuple[npt.NDArray[Any], ...]:
             "library, or None."
         )
     if tree.n_features != n_features:
-        raise ValueError(f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns.")
+        raise ValueError(
+            f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns."
+        )
     if (tree.feature < -1).any() or (tree.category_offset >= 0).any():
-        raise ValueError("warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only.")
+        raise ValueError(
+            "warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only."
+        )
     return tree.children_left, tree.children_right, tree.feature, tree.threshold
 
 

@@ -148,7 +148,9 @@ def make_four_spheres(
     _check_integer("n_features", n_features, 2)
     random = check_random_state(random_state)
     first = np.arange(n_features) < n_features // 2
-    centers = 10.0 * np.array([-np.ones(n_features), np.ones(n_features), np.where(first, 1, -1), np.where(first, -1, 1)])
+    centers = 10.0 * np.array(
+        [-np.ones(n_features), np.ones(n_features), np.where(first, 1, -1), np.where(first, -1, 1)]
+    )
     corner = random.permutation(np.arange(n_samples) % 4)
     X, y = np.empty((n_samples, n_features)), np.empty(n_samples, np.int64)
     for c in range(4):
