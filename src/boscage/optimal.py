@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
 from boscage._estimator import TreeClassifier
-from boscage._numbers import check_number
+from boscage._numbers import check_number, is_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import Dataset, fit_data, set_data_attributes
