@@ -127,17 +127,17 @@ struct Gini {
     if (k == 2) {
       const double p = right[0] + right[1], q = left[0] + left[1];
       if (detail::moderate(p, q)) [[likely]] {
-        const double d = right[1] * left[0] - left[1] * right[0];  // = right[1] * q - left[1] * p, with fewer roundings
+        const double d = right[1] * left[0] - left[1] * right[0];  // = R1 Q - L1 P with fewer roundings
         return 2 * d * d / (p * q * (p + q));
       }
     }
     return detail::with_moderate_scale(right, left, k, [k](const double* r, const double* l, double p, double q) {
       double squares = 0;
       for (int c = 0; c < k; ++c) {
-        const double d = r[c] * q - l[c] * p;
-        squares += d * d;
+        const double d = k == 2 ? r[c] * l[1 - c] - l[c] * r[1 - c] : r[c] * q - l[c] * p;
+        squares += (d / p) * (d / q);
       }
-      return squares / (p * q * (p + q));
+      return squares / (p + q);
     });
   }
 
