@@ -101,7 +101,8 @@ def _slopes(values: Floats) -> Floats:
         slopes[knot] = np.clip(slopes[knot], low - spread, high + spread)
     # G rises up to one half, and so do cubic pieces whose slopes are at most three times the secants'.
     steepest = 3 * np.minimum(np.append(secants, secants[-1]), np.insert(secants, 0, secants[0]))
-    return np.clip(slopes, 0.0, np.maximum(steepest, 0.0))
+    result: Floats = np.clip(slopes, 0.0, np.maximum(steepest, 0.0))
+    return result
 
 
 def _curvatures(function: Callable[[Any], Any], q: Floats, values: Floats) -> Floats:
