@@ -132,16 +132,30 @@ struct Gini {
       }
     }
     return detail::with_moderate_scale(right, left, k, [k](const double* r, const double* l, double p, double q) {
+      if (k == 2 || std::min(p, q) <= 1e-70) [[unlikely]]
+        return of_light_side(r, l, k, p, q);
       double squares = 0;
       for (int c = 0; c < k; ++c) {
-        const double d = k == 2 ? r[c] * l[1 - c] - l[c] * r[1 - c] : r[c] * q - l[c] * p;
-        squares += (d / p) * (d / q);
+        const double d = r[c] * q - l[c] * p;
+        squares += d * d;
       }
-      return squares / (p + q);
+      return squares / (p * q * (p + q));
     });
   }
 
   double drop(const double* right, const double* left, int k) const { return gain(right, left, k); }
+
+ private:
+  // A side so light that squares would vanish is measured in its own unit.
+  static double of_light_side(const double* r, const double* l, int k, double p, double q) {
+    const double unit = std::min(p, q);
+    double squares = 0;
+    for (int c = 0; c < k; ++c) {
+      const double d = (k == 2 ? r[c] * l[1 - c] - l[c] * r[1 - c] : r[c] * q - l[c] * p) / unit;
+      squares += d * d;
+    }
+    return squares * unit / (std::max(p, q) * (p + q));
+  }
 };
 
 // -sum pi log2 pi
