@@ -70,7 +70,7 @@ def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:
         labels = np.empty(len(y), dtype=object)  # np.asarray would write numbers among strings as strings
         labels[:] = y
         return labels
-    shape = np.shape(y)
+    shape = np.asarray(y).shape
     if len(shape) != 1:
         raise ValueError(_MULTI_OUTPUT.format(shape=shape) if len(shape) > 1 else f"y={y!r} is not a list of labels.")
     column: npt.NDArray[Any] = column_or_1d(y, dtype=None)

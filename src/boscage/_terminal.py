@@ -10,11 +10,12 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
-from rich.console import Console
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 P = ParamSpec("P")
 INTERRUPTED = 130
@@ -24,11 +25,15 @@ _EXPECTED = (OSError, ValueError, MemoryError)
 
 def messages() -> Console:
     """Make the console for everything that is not data."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def tell(text: str, style: str = "") -> None:
     """Print one message line on stderr."""
+    from rich.text import Text
+
     messages().print(Text(" ".join(text.split()), style=style))
 
 

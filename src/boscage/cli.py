@@ -26,6 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: narrower, quicker, and a usage error is one line
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -39,11 +40,13 @@ Categorical = Annotated[
     list[str] | None, typer.Option("--categorical", metavar="COL", help="Take this column as categories (repeatable).")
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="COL", help="Leave this column out (repeatable).")]
-MaxDepth = Annotated[int | None, typer.Option(min=1, help="Largest depth.")]
-MaxLeafNodes = Annotated[int | None, typer.Option(min=2, help="Largest number of leaves.")]
-MinSamplesLeaf = Annotated[int, typer.Option(min=1, help="Fewest rows in a leaf.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Threads; -1 means all cores. The result is the same.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest depth.")]
+MaxLeafNodes = Annotated[int | None, typer.Option(metavar="N", min=2, help="Largest number of leaves.")]
+MinSamplesLeaf = Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows in a leaf.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of everything random.")]
+NJobs = Annotated[
+    int | None, typer.Option("--n-jobs", metavar="N", help="Threads; -1 means all cores. The result is the same.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
@@ -68,20 +71,24 @@ def fit(
     data: Data,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
     target: Target = None,
-    splits: Annotated[str, typer.Option(help="Split family, for example axis.")] = "axis",
-    criterion: Annotated[str, typer.Option(help="Splitting criterion, for example gini or entropy.")] = "gini",
+    splits: Annotated[str, typer.Option(metavar="NAME", help="Split family, for example axis.")] = "axis",
+    criterion: Annotated[
+        str, typer.Option(metavar="NAME", help="Splitting criterion, for example gini or entropy.")
+    ] = "gini",
     growth: Annotated[
-        str, typer.Option(help="Order of growth: best_first, heaviest_first, depth_first.")
+        str, typer.Option(metavar="NAME", help="Order of growth: best_first, heaviest_first, depth_first.")
     ] = "best_first",
-    leaf: Annotated[str, typer.Option(help="Leaf model: frequency or majority.")] = "frequency",
+    leaf: Annotated[str, typer.Option(metavar="NAME", help="Leaf model: frequency or majority.")] = "frequency",
     max_depth: MaxDepth = None,
     max_leaf_nodes: MaxLeafNodes = None,
     min_samples_leaf: MinSamplesLeaf = 1,
     min_weight_fraction_leaf: Annotated[
-        float, typer.Option(min=0, max=0.5, help="Least share of weight in a leaf.")
+        float, typer.Option(metavar="X", min=0, max=0.5, help="Least share of weight in a leaf.")
     ] = 0,
-    min_impurity_decrease: Annotated[float, typer.Option(min=0, help="Least weighted drop of a split.")] = 0,
-    ccp_alpha: Annotated[float, typer.Option(min=0, help="Cost-complexity pruning.")] = 0,
+    min_impurity_decrease: Annotated[
+        float, typer.Option(metavar="X", min=0, help="Least weighted drop of a split.")
+    ] = 0,
+    ccp_alpha: Annotated[float, typer.Option(metavar="X", min=0, help="Cost-complexity pruning.")] = 0,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give all classes the same total weight.")] = False,
     weight: Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of sample weights.")] = None,
     categorical: Categorical = None,
@@ -183,15 +190,19 @@ def inspect(model: Model, as_json: Json = False) -> None:
 @app.command()
 @reports_errors
 def compare(
-    data: Annotated[str, typer.Argument(metavar="[DATA]", help=_DATA_HELP)] = "wdbc",
+    data: Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP)] = "wdbc",
     target: Target = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the picture and the JSON file.")] = Path(
         "boscage-compare"
     ),
-    splits: Annotated[list[str] | None, typer.Option(help="Only this split family (repeatable).")] = None,
-    criterion: Annotated[list[str] | None, typer.Option(help="Only this criterion (repeatable).")] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    repeats: Annotated[int, typer.Option(min=1, help="How often to draw new folds.")] = 1,
+    splits: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this split family (repeatable).")
+    ] = None,
+    criterion: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this criterion (repeatable).")
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often to draw new folds.")] = 1,
     max_depth: MaxDepth = None,
     max_leaf_nodes: MaxLeafNodes = None,
     min_samples_leaf: MinSamplesLeaf = 1,
