@@ -100,7 +100,7 @@ def fit(
     """Fit a tree to a table and write it to a model file."""
     from boscage import TopDownTreeClassifier
 
-    parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
+    parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
     rows = _training_data(data, target, weight, categorical, drop)
     model = TopDownTreeClassifier(
