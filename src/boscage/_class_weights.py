@@ -22,7 +22,7 @@ def of_both_sides(formula: Callable[[Floats, Floats], Floats], right: npt.ArrayL
     """Apply a formula of the weights of two sides, at moderate scale; 0 where a side has no weight."""
     r, s = np.broadcast_arrays(np.asarray(right, dtype=np.float64), np.asarray(left, dtype=np.float64))
     r, s, exponent = moderate(r, s)
-    is_split = (r.sum(axis=-1) > 0) & (s.sum(axis=-1) > 0)
+    is_split = (r.sum(axis=-1) > 1e-300) & (s.sum(axis=-1) > 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
         usable = is_split[..., None]
         value = formula(np.where(usable, r, 1.0), np.where(usable, s, 1.0))
