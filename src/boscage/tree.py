@@ -76,6 +76,15 @@ def _same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
+def _brief(value: Any) -> str:
+    """Show a field in a few characters: long arrays and tuples by their size."""
+    if isinstance(value, np.ndarray) and value.size > 4:
+        return f"<{value.dtype} {'×'.join(map(str, value.shape))}>"
+    if isinstance(value, tuple) and len(value) > 4:
+        return f"<{len(value)} entries>"
+    return repr(value.tolist() if isinstance(value, np.ndarray) else value)
+
+
 class _Record:
     """Value semantics for the frozen dataclasses below: equality, pickle and copy by field content."""
 
@@ -85,6 +94,12 @@ class _Record:
         return all(_same(getattr(self, name), getattr(other, name)) for name in self._field_names())
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={_brief(value)}" for name in self._field_names() if (value := getattr(self, name)) is not None
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     @classmethod
     def _field_names(cls) -> tuple[str, ...]:
@@ -98,7 +113,7 @@ class _Record:
         self.__init__(**state)  # type: ignore[misc]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Schema(_Record):
     """What a row looks like: the columns a tree was fitted on.
 
@@ -145,7 +160,7 @@ class Schema(_Record):
         return bool(self.n_categories.any())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InputMap(_Record):
     """What happens to a row x before a linear test sees it.
 
@@ -188,7 +203,7 @@ class InputMap(_Record):
         object.__setattr__(self, "unit_rows", bool(self.unit_rows))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeafModels(_Record):
     """A multinomial linear model in each leaf: class probabilities softmax(coef · x + intercept).
 
