@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boscage import datasets
     from boscage._component import IncompatibleParts
+    from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
-    from boscage.files import ModelFileError, load
+    from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
     from boscage.splits import Axis
@@ -30,7 +31,7 @@ _HOME = {
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
     "Majority": "leaves",
-    "ModelFileError": "files",
+    "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "Separation": "criteria",
     "Sqrt": "criteria",

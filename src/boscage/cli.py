@@ -100,11 +100,13 @@ def fit(
     """Fit a tree to a table and write it to a model file."""
     from boscage import TopDownTreeClassifier
 
-    parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
-    _check_names(parts)
+    _check_names({"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf})
     rows = _training_data(data, target, weight, categorical, drop)
     model = TopDownTreeClassifier(
-        **parts,
+        splits,
+        criterion,
+        growth,
+        leaf,
         max_depth=max_depth,
         max_leaf_nodes=max_leaf_nodes,
         min_samples_leaf=min_samples_leaf,
