@@ -127,11 +127,13 @@ struct Gini {
     if (k == 2) {
       const double p = right[0] + right[1], q = left[0] + left[1];
       if (detail::moderate(p, q)) [[likely]] {
-        const double d = right[1] * left[0] - left[1] * right[0];  // = right[1] * q - left[1] * p, with fewer roundings
+        const double d = right[1] * left[0] - left[1] * right[0];  // = R1 Q - L1 P with fewer roundings
         return 2 * d * d / (p * q * (p + q));
       }
     }
     return detail::with_moderate_scale(right, left, k, [k](const double* r, const double* l, double p, double q) {
+      if (k == 2 || std::min(p, q) <= 1e-70) [[unlikely]]
+        return of_light_side(r, l, k, p, q);
       double squares = 0;
       for (int c = 0; c < k; ++c) {
         const double d = r[c] * q - l[c] * p;
@@ -142,6 +144,18 @@ struct Gini {
   }
 
   double drop(const double* right, const double* left, int k) const { return gain(right, left, k); }
+
+ private:
+  // A side so light that squares would vanish is measured in its own unit.
+  static double of_light_side(const double* r, const double* l, int k, double p, double q) {
+    const double unit = std::min(p, q);
+    double squares = 0;
+    for (int c = 0; c < k; ++c) {
+      const double d = (k == 2 ? r[c] * l[1 - c] - l[c] * r[1 - c] : r[c] * q - l[c] * p) / unit;
+      squares += d * d;
+    }
+    return squares * unit / (std::max(p, q) * (p + q));
+  }
 };
 
 // -sum pi log2 pi

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from boscage._component import IncompatibleParts
     from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
+    from boscage.optimal import OptimalTreeClassifier
     from boscage.splits import Axis
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
@@ -25,6 +27,7 @@ _HOME = {
     "Axis": "splits",
     "BestFirst": "growth",
     "DepthFirst": "growth",
+    "DuplicateWeights": "duplication",
     "Entropy": "criteria",
     "Frequency": "leaves",
     "Gini": "criteria",
@@ -33,11 +36,15 @@ _HOME = {
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
+    "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
+    "duplicate_dab": "duplication",
+    "duplicate_sampled": "duplication",
+    "duplication_bound": "duplication",
     "load": "files",
 }
 
@@ -45,6 +52,7 @@ __all__ = [
     "Axis",
     "BestFirst",
     "DepthFirst",
+    "DuplicateWeights",
     "Entropy",
     "Frequency",
     "Gini",
@@ -53,11 +61,15 @@ __all__ = [
     "Majority",
     "ModelFileError",
     "ModifiedGini",
+    "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",
+    "duplicate_dab",
+    "duplicate_sampled",
+    "duplication_bound",
     "load",
 ]
 

@@ -7,5 +7,23 @@ variable ``BOSCAGE_DATA``, then on OpenML. The file layout is described in the d
 from boscage.datasets._load import list_datasets, load_dataset
 from boscage.datasets._npz import DataFileError, read_npz
 from boscage.datasets._record import Dataset
+from boscage.datasets.optimal import (
+    bias_class_weights,
+    bias_error_weights,
+    make_four_spheres,
+    make_linear_with_errors,
+    make_three_spheres,
+)
 
-__all__ = ["DataFileError", "Dataset", "list_datasets", "load_dataset", "read_npz"]
+__all__ = [
+    "DataFileError",
+    "Dataset",
+    "bias_class_weights",
+    "bias_error_weights",
+    "list_datasets",
+    "load_dataset",
+    "make_four_spheres",
+    "make_linear_with_errors",
+    "make_three_spheres",
+    "read_npz",
+]

@@ -1,0 +1,350 @@
+#include "optimal/engine.hpp"
+
+#include <thread>
+
+namespace boscage::optimal {
+
+int64_t rows_left(const Node& node, int feature, int32_t rank) {
+  const uint32_t* order = node.sorted(feature);
+  const int32_t* ranks = node.ranks(feature);
+  return std::upper_bound(order, order + node.rows, rank, [&](int32_t r, uint32_t row) { return r < ranks[row]; }) -
+         order;
+}
+
+Engine::Engine(const Problem& problem, int threads, int64_t memory_left, Stopper& stopper)
+    : problem_(problem), stopper_(stopper), meter_(memory_left), cache_(meter_) {
+  make_root(problem, root_);
+  for (const Identity& row : problem.identity) all_rows_.toggle(row);
+  workers_.resize(std::max(1, threads));
+  for (Worker& worker : workers_) worker.depth_two = make_depth_two(problem, stopper);
+}
+
+int64_t Engine::explored() const {
+  int64_t sum = 0;
+  for (const Worker& worker : workers_) sum += worker.explored;
+  return sum;
+}
+
+SplitTree Engine::best() {
+  std::lock_guard lock(best_mutex_);
+  return best_;
+}
+
+void Engine::charge(int64_t bytes) {
+  if (bytes <= 0 || meter_.take(bytes)) return;
+  out_of_memory_ = true;
+  stopper_.halt();
+  throw Stopped();
+}
+
+// Lower bound from class weights alone: q leaves can be right on at most the q heaviest classes.
+int64_t Engine::quick_bound(const std::vector<int64_t>& classes, int depth, int64_t& leaf) const {
+  int64_t total = 0, most = 0;
+  for (const int64_t w : classes) total += w, most = std::max(most, w);
+  leaf = (total - most) * problem_.scale + problem_.penalty;
+  if ((total - most) * problem_.scale <= problem_.penalty) return leaf;
+  if (classes.size() == 2) return std::min(leaf, 2 * problem_.penalty);
+  std::vector<int64_t> sorted(classes);
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  int64_t bound = leaf, missed = total;
+  const size_t leaves = depth < 20 ? std::min<size_t>(sorted.size(), size_t{1} << depth) : sorted.size();
+  for (size_t q = 0; q < leaves; ++q) {
+    missed -= sorted[q];
+    bound = std::min(bound, missed * problem_.scale + static_cast<int64_t>(q + 1) * problem_.penalty);
+  }
+  return bound;
+}
+
+Answer Engine::solve_two(Worker& worker, const Node& node, int64_t budget, const Record* smaller, const Record* larger,
+                         Kept* record) {
+  Record own;
+  own.weight = node.total * problem_.scale;
+  own.least.assign(node.features, 0);
+  for (int j = 0; j < node.features; ++j) {
+    if (smaller) own.least[j] = std::min(smaller->least[j], smaller->floor);
+    if (!larger) continue;
+    const int64_t bound = larger->least[j];
+    own.least[j] = std::max(own.least[j], bound < kNever ? bound - (larger->weight - own.weight) : kNever);
+  }
+  const Answer answer = worker.depth_two->solve(node, budget, own.least, own.floor);
+  own.floor = std::max(own.floor, answer.value);
+  if (record) *record = std::make_shared<const Record>(std::move(own));
+  return answer;
+}
+
+Answer Engine::solve(Worker& worker, const Node& node, int depth, int64_t budget, const Identity& rows,
+                     const NodeSearch* parent, const Record* smaller, const Record* larger, Kept* record) {
+  stopper_.check();
+  ++worker.explored;
+  if (depth == 2) return solve_two(worker, node, budget, smaller, larger, record);
+  NodeSearch search(problem_, node, depth, budget, rows, parent);
+  charge(search.bytes());
+  struct Back {
+    Meter& meter;
+    int64_t bytes;
+    ~Back() { meter.give(bytes); }
+  } back{meter_, search.bytes()};
+  search.inherit(smaller, larger);
+  run(worker, search);
+  const Answer answer = search.answer();
+  if (record) {
+    const int64_t bytes = search.column_bytes();
+    // Siblings can do without; the last quarter of the memory is left to the rest.
+    const bool keep = meter_.used() + bytes < meter_.limit() / 4 * 3 && meter_.take(bytes);
+    auto own = std::make_shared<Record>();
+    *own = search.record(answer.value, keep);
+    if (keep) own->meter = &meter_, own->bytes = bytes;
+    *record = own;
+  }
+  return answer;
+}
+
+Node& Engine::child_node(Worker& worker, const NodeSearch& search, const Task& task, int side) {
+  const int depth = search.depth() - 1;
+  if (static_cast<int>(worker.nodes.size()) <= search.depth()) {
+    worker.nodes.resize(search.depth() + 1);
+    worker.accounted.resize(search.depth() + 1, 0);
+  }
+  const int64_t left = search.left_rows(task);
+  const int64_t bytes = 2 * Node::bytes(side == 0 ? left : search.node().rows - left, root_.features);
+  if (bytes > worker.accounted[depth]) {
+    charge(bytes - worker.accounted[depth]);
+    worker.accounted[depth] = bytes;
+  }
+  make_child(search.node(), task.feature, left, side, worker.nodes[depth], worker.map);
+  return worker.nodes[depth];
+}
+
+// The cheap tests first: class weights, then the cache; only then the rows are looked at.
+Answer Engine::solve_child(Worker& worker, const NodeSearch& search, const Task& task, int side, int64_t budget,
+                           const Record* smaller, const Record* larger, Kept* record) {
+  const int depth = search.depth() - 1;
+  int64_t leaf = 0;
+  search.class_weights(task, side, worker.classes);
+  const int64_t bound = quick_bound(worker.classes, depth, leaf);
+  if (bound == leaf) return {leaf, true, -1, -1};
+  if (bound >= budget) return {bound, false, -1, -1};
+  const Identity rows = search.rows(task, side);
+  const Answer known = cache_.find(rows, depth);
+  if (known.value >= 0 && (known.exact || known.value >= budget)) return known;
+  const Node& node = child_node(worker, search, task, side);
+  const Answer answer = solve(worker, node, depth, budget, rows, &search, smaller, larger, record);
+  cache_.store(rows, depth, answer);
+  return answer;
+}
+
+void Engine::run_task(Worker& worker, NodeSearch& search, const Task& task) {
+  const int64_t left = search.left_rows(task);
+  const int first = left <= search.node().rows - left ? 0 : 1;
+  try {
+    for (const int side : {first, 1 - first}) {
+      int64_t budget = 0;
+      Kept smaller, larger, record;
+      {
+        std::lock_guard lock(search.mutex);
+        if (search.dead(task)) break;
+        if (search.exact(task, side)) continue;
+        budget = search.budget(task, side);
+        smaller = search.sibling(task, side, false);
+        larger = search.sibling(task, side, true);
+      }
+      const Answer answer = solve_child(worker, search, task, side, budget, smaller.get(), larger.get(), &record);
+      std::lock_guard lock(search.mutex);
+      search.learn(task, side, answer, std::move(record));
+    }
+    if (&search == root_search_.load()) report(worker, search, task);
+  } catch (...) {
+    std::lock_guard lock(search.mutex);
+    search.leave(task);
+    throw;
+  }
+  std::lock_guard lock(search.mutex);
+  search.finish(task);
+  search.leave(task);
+}
+
+void Engine::run(Worker& worker, NodeSearch& search) {
+  const bool shared = workers_.size() > 1 && search.node().rows * search.node().features >= 256;
+  if (shared) {
+    std::lock_guard lock(registry_mutex_);
+    open_.push_back(&search);
+  }
+  // Whatever happens, nobody may be inside when the node goes away.
+  struct Closing {
+    Engine& engine;
+    NodeSearch& search;
+    bool shared;
+    ~Closing() {
+      if (!shared) return;
+      {
+        std::lock_guard lock(engine.registry_mutex_);
+        std::erase(engine.open_, &search);
+      }
+      for (;;) {
+        {
+          std::lock_guard lock(search.mutex);
+          if (search.busy() == 0) return;
+        }
+        std::this_thread::yield();
+      }
+    }
+  } closing{*this, search, shared};
+  Task task;
+  for (;;) {
+    bool taken = false, waiting = false;
+    {
+      std::lock_guard lock(search.mutex);
+      taken = search.take(task);
+      waiting = !taken && search.busy() > 0;
+    }
+    if (taken) {
+      run_task(worker, search, task);
+    } else if (!waiting) {
+      return;
+    } else if (!help(worker, &search)) {
+      stopper_.check();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+}
+
+// Joins the topmost open node (below `above`, if given) for one task.
+bool Engine::help(Worker& worker, const NodeSearch* above) {
+  NodeSearch* chosen = nullptr;
+  Task task;
+  {
+    std::lock_guard registry(registry_mutex_);
+    std::vector<NodeSearch*> order(open_);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const NodeSearch* a, const NodeSearch* b) { return a->depth() > b->depth(); });
+    for (NodeSearch* search : order) {
+      bool below = above == nullptr;
+      for (const NodeSearch* up = search->parent(); up && !below; up = up->parent()) below = up == above;
+      if (!below) continue;
+      std::lock_guard lock(search->mutex);
+      if (!search->take(task)) continue;
+      chosen = search;
+      break;
+    }
+  }
+  if (!chosen) return false;
+  run_task(worker, *chosen, task);
+  return true;
+}
+
+void Engine::help_until_done(Worker& worker) {
+  try {
+    while (!finished_.load()) {
+      stopper_.check();
+      if (!help(worker, nullptr)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  } catch (const Stopped&) {
+  }
+}
+
+void Engine::with_helpers(const std::function<void()>& work) {
+  if (workers_.size() == 1) return work();
+  finished_ = false;
+  Pool pool(static_cast<int>(workers_.size()));
+  std::atomic<int> arrived{0};
+  pool.parallel_for(static_cast<int64_t>(workers_.size()), [&](int64_t, int) {
+    const int me = arrived.fetch_add(1);
+    if (me > 0) return help_until_done(workers_[me]);
+    struct Finish {
+      std::atomic<bool>& flag;
+      ~Finish() { flag = true; }
+    } finish{finished_};
+    work();
+  });
+}
+
+void Engine::watch(NodeSearch& search, bool always) {
+  const auto now = Stopper::Clock::now();
+  std::lock_guard lock(search.mutex);
+  if (!always && now - last_watch_ < std::chrono::milliseconds(20)) return;
+  last_watch_ = now;
+  lower_ = std::max(lower_.load(), search.lower_bound());
+  on_change(lower_.load(), upper_.load());
+}
+
+// A task of the root is done: keep its tree if it is the best so far, and look at the bound.
+void Engine::report(Worker& worker, NodeSearch& search, const Task& task) {
+  int64_t sides[2], value = 0;
+  bool better = false;
+  {
+    std::lock_guard lock(search.mutex);
+    better = search.finish(task);
+    value = search.best();
+    for (int side = 0; side < 2; ++side) sides[side] = search.side_value(task.feature, search.rank(task), side);
+  }
+  if (better) improve(worker, search, task, value, sides);
+  watch(search, false);
+}
+
+// A better split of the root: its tree is read off the cache, if it still has every part.
+void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task, int64_t value,
+                     const int64_t* sides) {
+  SplitTree tree;
+  tree.value = value;
+  tree.nodes.push_back({task.feature, search.rank(task), -1, -1});
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(root_, task.feature, search.left_rows(task), side, child, worker.map);
+    (side == 0 ? tree.nodes[0].left : tree.nodes[0].right) = static_cast<int32_t>(tree.nodes.size());
+    if (!rebuild(worker, child, search.rows(task, side), search.depth() - 1, sides[side], tree)) return;
+  }
+  std::lock_guard lock(best_mutex_);
+  if (tree.value >= best_.value) return;
+  best_ = std::move(tree);
+  upper_ = best_.value;
+}
+
+bool Engine::search(int depth, SplitTree incumbent) {
+  {
+    std::lock_guard lock(best_mutex_);
+    best_ = incumbent;
+    upper_ = best_.value;
+  }
+  int64_t leaf = 0;
+  lower_ = quick_bound(root_.class_weight, depth, leaf);
+  SplitTree proven;
+  try {
+    charge(2 * Node::bytes(root_.rows, root_.features));
+    Worker& worker = workers_[0];
+    if (lower_.load() == leaf || depth <= 2) {
+      int64_t value = leaf;
+      if (lower_.load() != leaf && depth == 1) value = best_stump(problem_, root_).value;
+      if (lower_.load() != leaf && depth == 2)
+        value = solve(worker, root_, 2, kNever, all_rows_, nullptr, nullptr, nullptr, nullptr).value;
+      lower_ = proven.value = value;
+      extract(worker, root_, all_rows_, depth, value, nullptr, nullptr, nullptr, proven);
+    } else {
+      NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr);
+      charge(search.bytes());
+      root_search_ = &search;
+      with_helpers([&] {
+        try {
+          run(worker, search);
+        } catch (const Stopped&) {
+          root_search_ = nullptr;
+          watch(search, true);
+          throw;
+        }
+        lower_ = proven.value = search.best();
+        root_search_ = nullptr;
+        extract(worker, root_, all_rows_, depth, proven.value, &search, nullptr, nullptr, proven);
+      });
+    }
+  } catch (const Stopped&) {
+    stopper_.halt();
+    root_search_ = nullptr;
+    std::lock_guard lock(best_mutex_);
+    return best_.value <= lower_.load();
+  }
+  std::lock_guard lock(best_mutex_);
+  best_ = std::move(proven);
+  upper_ = best_.value;
+  return true;
+}
+
+}  // namespace boscage::optimal

@@ -1,0 +1,64 @@
+// A node of the search: its rows, renumbered from 0, in the sorted order of every column.
+//
+// Everything the search asks about a set of rows is here and contiguous. Made from the whole problem
+// or from a parent by a stable filter. Knows nothing of bounds or budgets.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "optimal/problem.hpp"
+#include "parallel.hpp"
+
+namespace boscage::optimal {
+
+constexpr int64_t kNever = INT64_MAX / 4;  // above every value
+
+// Thrown to unwind the search: the caller, the clock or the memory said stop.
+struct Stopped {};
+
+// When to give up. check() is cheap enough for every sweep.
+class Stopper {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Stopper(const Control& control, Clock::time_point deadline) : control_(control), deadline_(deadline) {}
+  bool interrupted() const { return control_.stopped(); }
+  bool late() const { return Clock::now() >= deadline_; }
+  void halt() { halted_.store(true, std::memory_order_relaxed); }  // all threads of this search
+  void check() const {
+    if (halted_.load(std::memory_order_relaxed) || interrupted() || late()) throw Stopped();
+  }
+
+ private:
+  const Control& control_;
+  std::atomic<bool> halted_{false};
+  Clock::time_point deadline_;
+};
+
+struct Node {
+  int64_t rows = 0;
+  int features = 0, classes = 0;
+  std::vector<uint32_t> order;        // [features][rows] local rows by rank
+  std::vector<int32_t> rank;          // [features][rows] by local row
+  std::vector<int64_t> weight;        // [rows], kernel units
+  std::vector<int32_t> label;         // [rows]
+  std::vector<uint32_t> source;       // [rows] rows of the problem
+  std::vector<int64_t> class_weight;  // [classes], kernel units
+  int64_t total = 0;                  // kernel units
+
+  const uint32_t* sorted(int feature) const { return order.data() + feature * rows; }
+  const int32_t* ranks(int feature) const { return rank.data() + feature * rows; }
+  int64_t error() const { return total - *std::max_element(class_weight.begin(), class_weight.end()); }
+  // Bytes of a node of so many rows.
+  static int64_t bytes(int64_t rows, int64_t features) { return rows * (8 * features + 16); }
+};
+
+void make_root(const Problem& problem, Node& root);
+
+// The first `left` rows in the order of `feature` (side 0) or the others (side 1). map is work space.
+void make_child(const Node& parent, int feature, int64_t left, int side, Node& child, std::vector<int32_t>& map);
+
+}  // namespace boscage::optimal

@@ -1,0 +1,152 @@
+#include "optimal/optimal.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "optimal/engine.hpp"
+
+namespace boscage::optimal {
+namespace {
+
+using Clock = Stopper::Clock;
+
+Clock::time_point deadline(double seconds) {
+  const auto now = Clock::now();
+  if (!(seconds < 1e8)) return Clock::time_point::max();
+  return now + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+// What the problem and the work at its root take, estimated from the shape of the data.
+int64_t base_bytes(int64_t rows, int64_t columns) { return rows * (columns * 36 + 96) + (1 << 20); }
+
+SplitTree leaf_only() {
+  SplitTree tree;
+  tree.nodes.push_back({});
+  return tree;
+}
+
+SplitTree from_thresholds(const WarmStart& start, const Problem& problem) {
+  SplitTree shape;
+  for (size_t i = 0; i < start.feature.size(); ++i) {
+    Split split{start.feature[i], -1, start.left[i], start.right[i]};
+    if (split.feature >= 0) {
+      const auto& values = problem.values[split.feature];
+      split.rank = static_cast<int32_t>(
+          std::upper_bound(values.begin(), values.end(), start.threshold[i]) - values.begin()) - 1;
+    }
+    shape.nodes.push_back(split);
+  }
+  return shape;
+}
+
+// Between two neighbouring values: left if x <= the threshold.
+double between(double low, double high, bool is_double) {
+  double middle = low / 2 + high / 2;
+  if (!is_double) {
+    const float half = static_cast<float>(low) / 2 + static_cast<float>(high) / 2;
+    middle = static_cast<double>(half);
+  }
+  return low <= middle && middle < high ? middle : low;
+}
+
+// Sends every original row down the tree and sets thresholds between the rows that really part there.
+void write_tree(const SplitTree& tree, const Problem& problem, const Matrix& x, Result& out) {
+  out.leaf.assign(problem.original_rows, 0);
+  out.left = {-1}, out.right = {-1}, out.feature = {-1}, out.threshold = {0.0};
+  std::vector<int32_t> shape{0};
+  std::vector<std::vector<int32_t>> rows(1);
+  rows[0].resize(problem.original_rows);
+  for (int64_t i = 0; i < problem.original_rows; ++i) rows[0][i] = static_cast<int32_t>(i);
+  for (size_t at = 0; at < shape.size(); ++at) {
+    const Split& split = tree.nodes[shape[at]];
+    if (split.feature < 0) {
+      for (const int32_t row : rows[at]) out.leaf[row] = static_cast<int32_t>(at);
+      continue;
+    }
+    const int32_t* rank = problem.original_rank.data() + split.feature * problem.original_rows;
+    int32_t low = -1, high = INT32_MAX;
+    std::vector<int32_t> parts[2];
+    for (const int32_t row : rows[at]) {
+      const bool right = rank[row] > split.rank;
+      right ? high = std::min(high, rank[row]) : low = std::max(low, rank[row]);
+      parts[right].push_back(row);
+    }
+    const auto& values = problem.values[split.feature];
+    out.feature[at] = split.feature;
+    out.threshold[at] = between(values[low], values[high], x.is_double);
+    for (int side = 0; side < 2; ++side) {
+      (side == 0 ? out.left : out.right)[at] = static_cast<int32_t>(shape.size());
+      shape.push_back(side == 0 ? split.left : split.right);
+      rows.push_back(std::move(parts[side]));
+      out.left.push_back(-1), out.right.push_back(-1), out.feature.push_back(-1), out.threshold.push_back(0.0);
+    }
+    rows[at] = {};
+  }
+}
+
+Status stopped_by(const Engine* engine, const Stopper& stopper) {
+  if (engine && engine->out_of_memory()) return Status::memory_limit;
+  return stopper.interrupted() ? Status::interrupted : Status::time_limit;
+}
+
+// A single leaf: all that can be said before the data has been read.
+void write_leaf(const Matrix& x, Result& out) {
+  out.left = {-1}, out.right = {-1}, out.feature = {-1}, out.threshold = {0.0};
+  out.leaf.assign(x.rows, 0);
+  out.objective = 1.0, out.lower_bound = 0.0;
+}
+
+}  // namespace
+
+Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
+             const WarmStart& warm_start, Control& control, Snapshot& snapshot) {
+  Stopper stopper(control, deadline(settings.time_limit));
+  Result out;
+  const int64_t base = base_bytes(x.rows, x.columns);
+  if (base > settings.memory_limit) {
+    write_leaf(x, out);
+    out.status = Status::memory_limit;
+    return out;
+  }
+  Problem problem;
+  try {
+    problem = make_problem(x, labels, weights, settings.alpha, [&] { stopper.check(); });
+  } catch (const Stopped&) {
+    write_leaf(x, out);
+    out.status = stopped_by(nullptr, stopper);
+    return out;
+  }
+  Engine engine(problem, settings.threads, settings.memory_limit - base, stopper);
+  engine.on_change = [&](int64_t lower, int64_t upper) {
+    snapshot.lower_bound = problem.to_objective(lower + problem.constant);
+    if (upper < kNever) snapshot.objective = problem.to_objective(upper + problem.constant);
+    control.advance(1);
+  };
+  SplitTree start = engine.fit_shape(leaf_only(), settings.max_depth);
+  const bool small = settings.max_depth <= 2 && settings.exact;
+  if (!small) {
+    SplitTree found = engine.lookahead(settings.max_depth);
+    if (found.value < start.value) start = std::move(found);
+  }
+  if (!warm_start.feature.empty()) {
+    SplitTree found = engine.fit_shape(from_thresholds(warm_start, problem), settings.max_depth);
+    if (found.value < start.value) start = std::move(found);
+  }
+  bool proven = false;
+  if (settings.exact) {
+    proven = engine.search(settings.max_depth, start);
+    start = engine.best();
+  }
+  write_tree(start, problem, x, out);
+  const int64_t lower = std::min(start.value, engine.lower_bound());
+  out.objective = problem.to_objective(start.value + problem.constant);
+  out.lower_bound = problem.to_objective(lower + problem.constant);
+  out.status = proven || lower >= start.value ? Status::optimal
+               : settings.exact               ? stopped_by(&engine, stopper)
+                                              : Status::heuristic;
+  out.explored = engine.explored();
+  out.peak_bytes = base + engine.meter().peak();
+  return out;
+}
+
+}  // namespace boscage::optimal

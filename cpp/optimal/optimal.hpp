@@ -1,0 +1,51 @@
+// The door to the search: user arrays and limits in, a tree with its certificate out.
+//
+// Settings: what may be spent. Snapshot: what a waiting caller may look at. Result: flat arrays of the
+// tree (children, feature, threshold), the leaf of every row, and what is proven about it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "optimal/problem.hpp"
+#include "parallel.hpp"
+
+namespace boscage::optimal {
+
+enum class Status { optimal, time_limit, memory_limit, interrupted, heuristic };
+
+struct Settings {
+  int max_depth = 4;
+  double alpha = 0.001;
+  bool exact = true;            // false: look-ahead only
+  double time_limit = 60.0;     // seconds; infinite: none
+  int64_t memory_limit = INT64_MAX / 2;  // bytes
+  int threads = 1;
+};
+
+struct Snapshot {
+  std::atomic<double> objective{1.0}, lower_bound{0.0};
+};
+
+// A tree to start from, tests as thresholds; empty: none.
+struct WarmStart {
+  std::vector<int32_t> left, right, feature;
+  std::vector<double> threshold;
+};
+
+struct Result {
+  std::vector<int32_t> left, right, feature;
+  std::vector<double> threshold;
+  std::vector<int32_t> leaf;  // of every row given
+  double objective = 1.0, lower_bound = 0.0;  // error share + alpha * leaves
+  Status status = Status::optimal;
+  int64_t explored = 0;
+  int64_t peak_bytes = 0;
+};
+
+// labels in 0..K-1, every class with a row of positive weight; weights null or finite and >= 0.
+Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
+             const WarmStart& warm_start, Control& control, Snapshot& snapshot);
+
+}  // namespace boscage::optimal

@@ -1,0 +1,154 @@
+// The parts of Engine that make trees: read off the cache, picked in a fixed order, or by looking ahead.
+#include <stdexcept>
+
+#include "optimal/engine.hpp"
+
+namespace boscage::optimal {
+
+// Writes the tree of a node whose optimum `value` is known, as far as the cache knows every split.
+bool Engine::rebuild(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, SplitTree& out) {
+  const auto at = out.nodes.size();
+  out.nodes.push_back({});
+  if (node.error() * problem_.scale + problem_.penalty == value) return true;
+  const Answer answer = depth == 1 ? best_stump(problem_, node) : cache_.find(rows, depth);
+  if (!answer.exact || answer.value != value || answer.feature < 0) return false;
+  out.nodes[at].feature = answer.feature;
+  out.nodes[at].rank = answer.rank;
+  const int64_t left = rows_left(node, answer.feature, answer.rank);
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(node, answer.feature, left, side, child, worker.map);
+    Identity part;
+    for (const uint32_t row : child.source) part.toggle(problem_.identity[row]);
+    int64_t leaf = 0;
+    const int64_t bound = quick_bound(child.class_weight, depth - 1, leaf);
+    Answer known{leaf, true, -1, -1};
+    if (bound != leaf && depth == 2) known = best_stump(problem_, child);
+    if (bound != leaf && depth > 2) known = cache_.find(part, depth - 1);
+    if (depth == 1) known = {leaf, true, -1, -1};
+    if (!known.exact) return false;
+    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = static_cast<int32_t>(out.nodes.size());
+    if (!rebuild(worker, child, part, depth - 1, known.value, out)) return false;
+  }
+  return true;
+}
+
+// The first optimal tree: a leaf if it is optimal, else the first column and in it the first cut.
+int32_t Engine::extract(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value,
+                        NodeSearch* search, const Record* smaller, const Record* larger, SplitTree& out) {
+  const auto at = static_cast<int32_t>(out.nodes.size());
+  out.nodes.push_back({});
+  if (node.error() * problem_.scale + problem_.penalty == value) return at;
+  std::unique_ptr<NodeSearch> own;
+  Answer answer;
+  if (depth == 1) answer = best_stump(problem_, node);
+  if (depth == 2) answer = worker.depth_two->first_split(node, value);
+  if (depth > 2) {
+    if (!search) {
+      own = std::make_unique<NodeSearch>(problem_, node, depth, value + 1, rows, nullptr);
+      own->inherit(smaller, larger);
+      search = own.get();
+    }
+    search->seek_first(value);
+    run(worker, *search);
+    answer = search->answer();
+  }
+  if (answer.feature < 0 || answer.value != value) throw std::logic_error("optimal search: value and tree disagree");
+  out.nodes[at].feature = answer.feature;
+  out.nodes[at].rank = answer.rank;
+  const int64_t left = rows_left(node, answer.feature, answer.rank);
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(node, answer.feature, left, side, child, worker.map);
+    Identity part;
+    for (const uint32_t row : child.source) part.toggle(problem_.identity[row]);
+    int64_t side_value = child.error() * problem_.scale + problem_.penalty;
+    if (depth == 2) side_value = best_stump(problem_, child).value;
+    Kept below, above;
+    if (depth > 2) {
+      side_value = search->side_value(answer.feature, answer.rank, side);
+      const Task task = search->task_at(answer.feature, answer.rank);
+      below = search->sibling(task, side, false);
+      above = search->sibling(task, side, true);
+    }
+    const int32_t index =
+        extract(worker, child, part, depth - 1, side_value, nullptr, below.get(), above.get(), out);
+    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
+  }
+  return at;
+}
+
+// Looking two levels ahead: exact where that is affordable.
+Answer Engine::look_split(Worker& worker, const Node& node, int depth) {
+  if (depth == 1) return best_stump(problem_, node);
+  std::vector<int64_t> least(node.features, 0);
+  int64_t floor = 0;
+  ++worker.explored;
+  return worker.depth_two->solve(node, kNever, least, floor);
+}
+
+int32_t Engine::look(Worker& worker, const Node& node, int depth, SplitTree& out) {
+  const auto at = static_cast<int32_t>(out.nodes.size());
+  out.nodes.push_back({});
+  if (depth == 0 || node.error() * problem_.scale <= problem_.penalty) return at;
+  Answer answer;
+  try {
+    answer = look_split(worker, node, depth);
+  } catch (const Stopped&) {
+    return at;  // late: leaves from here on
+  }
+  if (answer.feature < 0) return at;
+  out.nodes[at].feature = answer.feature;
+  out.nodes[at].rank = answer.rank;
+  const int64_t left = rows_left(node, answer.feature, answer.rank);
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(node, answer.feature, left, side, child, worker.map);
+    const int32_t index = look(worker, child, depth - 1, out);
+    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
+  }
+  return at;
+}
+
+SplitTree Engine::lookahead(int depth) {
+  SplitTree shape;
+  look(workers_[0], root_, depth, shape);
+  return fit_shape(shape, depth);
+}
+
+namespace {
+
+// Appends the pruned tree of shape node `from` on these rows; returns its value.
+int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shape, int32_t from, int depth,
+                 SplitTree& out, std::vector<int32_t>& map) {
+  const Split& test = shape.nodes[from];
+  const int64_t leaf = node.error() * problem.scale + problem.penalty;
+  const auto at = out.nodes.size();
+  if (test.feature >= 0 && depth > 0) {
+    const int64_t left = rows_left(node, test.feature, test.rank);
+    if (left == 0) return fit_part(problem, node, shape, test.right, depth, out, map);
+    if (left == node.rows) return fit_part(problem, node, shape, test.left, depth, out, map);
+    out.nodes.push_back({test.feature, test.rank, -1, -1});
+    int64_t value = 0;
+    for (int side = 0; side < 2; ++side) {
+      Node child;
+      make_child(node, test.feature, left, side, child, map);
+      (side == 0 ? out.nodes[at].left : out.nodes[at].right) = static_cast<int32_t>(out.nodes.size());
+      value += fit_part(problem, child, shape, side == 0 ? test.left : test.right, depth - 1, out, map);
+    }
+    if (value < leaf) return value;
+  }
+  out.nodes.resize(at);
+  out.nodes.push_back({});
+  return leaf;
+}
+
+}  // namespace
+
+SplitTree Engine::fit_shape(const SplitTree& shape, int depth) {
+  SplitTree out;
+  out.value = fit_part(problem_, root_, shape, 0, depth, out, workers_[0].map);
+  return out;
+}
+
+}  // namespace boscage::optimal

@@ -1,0 +1,286 @@
+"""OptimalTreeClassifier: the best tree of a given depth, with a proof, for real-valued sample weights."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from boscage import _core
+from boscage._estimator import TreeClassifier
+from boscage._progress import Progress
+from boscage._threads import n_threads
+from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage.files import saveable
+from boscage.tree import Tree
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_NO_LIMIT = 2**62
+_MAX_DEPTH = 30
+_STOPPED = {
+    "time_limit": "the time limit of {0.time_limit} s was reached; raise time_limit",
+    "memory_limit": "the memory limit of {0.memory_limit} was reached; raise memory_limit",
+    "interrupted": "the search was interrupted; let it run longer",
+}
+
+
+@saveable
+class OptimalTreeClassifier(TreeClassifier):
+    r"""The axis-parallel tree of least weighted error plus leaf penalty, found by exhaustive search with bounds.
+
+    Over all trees T of depth at most ``max_depth`` and all thresholds between values of the data it minimises
+
+    .. math:: \sum_i w_i\,[T(x_i) \ne y_i] \,/ \sum_i w_i + \alpha \cdot \mathrm{leaves}(T).
+
+    Sums of weights are exact: whole-number weights (or whole multiples of a common unit) are used as they are, others
+    are rounded to multiples of 2⁻⁴⁶ of their total. ``status_ == "optimal"`` therefore means: no tree is better by more
+    than n·2⁻⁴⁶. Among equally good trees the one with the first column, then the lowest threshold, node by node, is
+    returned, whatever the number of threads.
+
+    Parameters
+    ----------
+    max_depth : int, default=4
+        Largest depth, 0 to 30 (the root has depth 0). The search grows steeply with it.
+    alpha : float, default=0.001
+        Penalty of a leaf on the error share, at least 0.
+    method : {"exact", "lookahead"}, default="exact"
+        "exact" searches until it has a proof or meets a limit. "lookahead" searches two levels fully at each node, splits
+        at the first of them and goes on below: no proof, but usable for data of any size.
+    time_limit : float or None, default=60
+        Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
+    memory_limit : int, str or None, default=None
+        Bytes the search may take, or a text such as "500MB" or "2GiB"; None for no limit.
+    warm_start_tree : Tree, fitted tree classifier or None, default=None
+        A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, multiplied with the sample weights.
+    n_jobs : int or None, default=None
+        Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
+    verbose : bool or None, default=False
+        True shows the best objective, the lower bound and the gap while searching; None does so on a terminal when a fit
+        takes longer than two seconds.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The fitted tree: flat read-only arrays. ``impurity`` is the error share of a node.
+    objective_ : float
+        Error share + alpha × leaves of ``tree_``.
+    lower_bound_ : float
+        No tree of this depth has a lower objective; equal to ``objective_`` if proven optimal.
+    gap_ : float
+        ``objective_ - lower_bound_``.
+    status_ : str
+        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead").
+    n_nodes_explored_ : int
+        Sets of rows the search has looked at.
+    classes_, n_features_in_, feature_names_in_, feature_importances_
+        As in every tree of this library.
+
+    References
+    ----------
+    Shar, Lécuyer: Weighted optimal decision trees.
+    Brița, van der Linden, Demirović: Optimal classification trees for continuous feature data using dynamic programming
+    with branch-and-bound, AAAI 2025.
+
+    Examples
+    --------
+    >>> from boscage import OptimalTreeClassifier
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    >>> tree = OptimalTreeClassifier(max_depth=2).fit(X, [0, 1, 1, 0], sample_weight=[1.5, 1, 1, 0.5])
+    >>> tree.status_, round(tree.objective_, 6), tree.get_n_leaves()
+    ('optimal', 0.004, 4)
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 4,
+        alpha: float = 0.001,
+        method: str = "exact",
+        *,
+        time_limit: float | None = 60,
+        memory_limit: int | str | None = None,
+        warm_start_tree: Any = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | None = False,
+    ) -> None:
+        self.max_depth = max_depth
+        self.alpha = alpha
+        self.method = method
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.warm_start_tree = warm_start_tree
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
+        """Search for the best tree.
+
+        Ctrl-C ends the search and keeps the best tree found so far (with a warning); a second Ctrl-C raises.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows; float32 and float64 are used as they are. NaN is refused: impute first.
+        y : array-like of shape (n,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self
+        """
+        start = time.monotonic()
+        seconds, memory = self._check_limits()
+        threads = n_threads(self.n_jobs)
+        data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False)
+        warm = _as_start(self.warm_start_tree, data.X.shape[1])
+        present, labels = np.unique(data.y, return_inverse=True)
+        weights = None if data.weight is None else data.weight / data.weight.max()
+        with _BoundsLine(self.verbose) as line:
+            found = _core.solve_optimal(
+                data.X,
+                labels.astype(np.int32),
+                weights,
+                min(int(self.max_depth), _MAX_DEPTH),
+                float(self.alpha),
+                self.method == "exact",
+                max(0.0, seconds - (time.monotonic() - start)),
+                memory,
+                threads,
+                *warm,
+                line.callback,
+            )
+        self.tree_ = _tree_of(found, data)
+        self._certify(found)
+        set_data_attributes(self, data)
+        if self.status_ in _STOPPED:
+            reason = _STOPPED[self.status_].format(self)
+            warnings.warn(
+                f"The tree is not proven optimal: {reason}. Its objective is {self.objective_:.6g}, no tree is better "
+                f"than {self.lower_bound_:.6g} (gap {self.gap_:.3g}).",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _certify(self, found: dict[str, Any]) -> None:
+        """Write objective and bound, the objective summed again in float64."""
+        tree = self.tree_
+        leaves = np.flatnonzero(tree.is_leaf)
+        wrong = float(np.dot(tree.weighted_n_node_samples[leaves], tree.impurity[leaves]))
+        self.status_: str = found["status"]
+        self.objective_ = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)
+        is_proven = self.status_ == "optimal"
+        self.lower_bound_ = self.objective_ if is_proven else min(self.objective_, float(found["lower_bound"]))
+        self.gap_ = self.objective_ - self.lower_bound_
+        self.n_nodes_explored_: int = found["explored"]
+
+    def _check_limits(self) -> tuple[float, int]:
+        _check_number("max_depth", self.max_depth, numbers.Integral, 0, _MAX_DEPTH, f"an integer in [0, {_MAX_DEPTH}]")
+        _check_number("alpha", self.alpha, numbers.Real, 0, math.inf, "a number >= 0")
+        if self.method not in ("exact", "lookahead"):
+            raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
+        if self.time_limit is not None:
+            _check_number("time_limit", self.time_limit, numbers.Real, 0, math.inf, "seconds >= 0, or None for no limit")
+        return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)
+
+
+def _check_number(name: str, value: Any, kind: Any, low: float, high: float, allowed: str) -> None:
+    is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not np.isfinite(value) or not low <= value <= high:
+        raise ValueError(f"{name}={value!r} is not allowed. Pass {allowed}.")
+
+
+def parse_bytes(limit: Any) -> int:
+    """Turn a memory limit into bytes.
+
+    Parameters
+    ----------
+    limit : int, str or None
+        A number of bytes, a text such as "500MB" or "2 GiB" (MB = 10⁶, MiB = 2²⁰), or None for no limit.
+
+    Examples
+    --------
+    >>> from boscage.optimal import parse_bytes
+    >>> parse_bytes("1.5MB"), parse_bytes("2GiB"), parse_bytes(1000)
+    (1500000, 2147483648, 1000)
+    """
+    if limit is None:
+        return _NO_LIMIT
+    if isinstance(limit, numbers.Real) and not isinstance(limit, bool) and 0 < limit < _NO_LIMIT:
+        return int(limit)
+    if isinstance(limit, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", limit)
+        if match and match[2].upper() in _UNITS and 0 < (size := float(match[1]) * _UNITS[match[2].upper()]) < _NO_LIMIT:
+            return int(size)
+    raise ValueError(f"memory_limit={limit!r} is not allowed. Pass bytes, a text such as '2GB', or None for no limit.")
+
+
+def _as_start(start: Any, n_features: int) -> tuple[npt.NDArray[Any], ...]:
+    """Children, features and thresholds of a tree to start from; empty arrays for none."""
+    if start is None:
+        none = np.empty(0, np.int32)
+        return none, none, none, np.empty(0)
+    tree = getattr(start, "tree_", start)
+    if not isinstance(tree, Tree):
+        raise TypeError(
+            f"warm_start_tree of type {type(start).__name__} is not allowed. Pass a Tree, a fitted classifier of this "
+            "library, or None."
+        )
+    if tree.n_features != n_features:
+        raise ValueError(f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns.")
+    if (tree.feature < -1).any() or (tree.category_offset >= 0).any():
+        raise ValueError("warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only.")
+    return tree.children_left, tree.children_right, tree.feature, tree.threshold
+
+
+def _tree_of(found: dict[str, Any], data: Dataset) -> Tree:
+    """Count rows and class weights at every node, leaves first."""
+    left, right = found["children_left"], found["children_right"]
+    n_nodes, n_classes = len(left), len(data.classes)
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    mass = np.bincount(found["leaf"] * np.int64(n_classes) + data.y, weight, n_nodes * n_classes)
+    mass = mass.reshape(n_nodes, n_classes)
+    rows = np.bincount(found["leaf"], minlength=n_nodes)
+    for node in reversed(np.flatnonzero(left >= 0)):
+        mass[node] = mass[left[node]] + mass[right[node]]
+        rows[node] = rows[left[node]] + rows[right[node]]
+    total = mass.sum(axis=1)
+    value = mass / total[:, None]
+    return Tree(
+        children_left=left,
+        children_right=right,
+        feature=found["feature"],
+        threshold=found["threshold"],
+        value=value,
+        n_node_samples=rows.astype(np.int64),
+        weighted_n_node_samples=total,
+        impurity=(total - mass.max(axis=1)) / total,
+        schema=data.schema,
+    )
+
+
+class _BoundsLine(Progress):
+    """Progress line of the search: best objective, lower bound and what lies between."""
+
+    def __init__(self, verbose: bool | None) -> None:
+        super().__init__("optimal tree", verbose)
+
+    def __call__(self, objective: float, bound: float) -> None:  # type: ignore[override]
+        """Show the bounds."""
+        self.text = f"optimal tree: objective {objective:.5f}, bound {bound:.5f}, gap {objective - bound:.5f}; look"
+        super().__call__(0)
+        if self._bar is not None:
+            self._bar.update(self._task, description=self.text, advance=1)
