@@ -43,7 +43,8 @@ def rest(W: Floats) -> Floats:
 
 def entropy_gap(x: Floats, weight: Floats) -> Floats:
     """(1 + x) ln(1 + x) − x, 1 where the weight is 0 (x = −1); the series where the difference loses digits."""
-    tail = x * (1 / 30 + x * (-1 / 42 + x * (1 / 56 - x / 72)))
-    series = x * x * (0.5 + x * (-1 / 6 + x * (1 / 12 + x * (-1 / 20 + tail))))
+    small = np.clip(x, -0.01, 0.01)
+    tail = small * (1 / 30 + small * (-1 / 42 + small * (1 / 56 - small / 72)))
+    series = small * small * (0.5 + small * (-1 / 6 + small * (1 / 12 + small * (-1 / 20 + tail))))
     closed = np.where(x > -1, (1 + x) * np.log1p(np.maximum(x, -1.0)) - x, 1.0)
     return np.where(weight > 0, np.where(np.abs(x) < 0.01, series, closed), 1.0)
