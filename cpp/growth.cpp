@@ -48,8 +48,11 @@ void Grower::tell(int32_t id, Proposal proposal) {
   for (const auto& measured : node.proposal.tests) drop += measured.drop;
   // The tolerance is scikit-learn's: a drop equal to the limit up to rounding is enough.
   if (drop + 2.2e-16 * node.weight < limits_.min_drop) node.proposal = {};
-  if (explores_everything() && !node.proposal.tests.empty()) make_children(id);
-  if (node.number >= 0 && !explores_everything()) push(id);
+  if (!explores_everything()) {
+    push(id);
+  } else if (!node.proposal.tests.empty()) {
+    make_children(id);  // may move the nodes: `node` is not valid after it
+  }
 }
 
 int32_t Grower::add_child(int32_t parent, bool is_right, Side side) {

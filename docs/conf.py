@@ -1,4 +1,4 @@
-"""Sphinx settings. Builds offline: no intersphinx, no remote fonts or scripts."""
+"""Sphinx settings. The build needs no network: there is no intersphinx."""
 
 import boscage
 
@@ -12,9 +12,10 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 autosummary_generate = True
 autodoc_typehints = "none"
-# scikit-learn writes these methods itself; their text links into its own guide.
+# scikit-learn's own methods, whose texts link into its guide.
 autodoc_default_options = {
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_predict_request, set_score_request"
+    "exclude-members": "get_metadata_routing, set_fit_request, set_partial_fit_request, set_predict_request, "
+    "set_score_request"
 }
 numpydoc_show_class_members = False
 
@@ -22,3 +23,16 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"
 html_show_sourcelink = False
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
+
+
+def _bars_are_absolute_values(app, what, name, obj, options, lines):
+    """In our docstrings ``|x|`` is mathematics, never a substitution of reStructuredText."""
+    in_example = False
+    for i, line in enumerate(lines):
+        in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
+        if not in_example and "``" not in line:
+            lines[i] = line.replace("|", r"\|")
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _bars_are_absolute_values, priority=400)  # before numpydoc

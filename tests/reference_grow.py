@@ -79,7 +79,11 @@ def candidates(X, n_categories, min_rows, min_weight, w):
 def best_gain(X, y, w, criterion, n_classes, n_categories, min_rows=1, min_weight=0.0):
     """Largest gain over all valid tests, None if there is none."""
     gains = [
-        float(criterion.split_gain(class_weights(y[~left], w[~left], n_classes), class_weights(y[left], w[left], n_classes)))
+        float(
+            criterion.split_gain(
+                class_weights(y[~left], w[~left], n_classes), class_weights(y[left], w[left], n_classes)
+            )
+        )
         for left in candidates(X, n_categories, min_rows, min_weight, w)
     ]
     return max(gains, default=None)

@@ -62,7 +62,7 @@ def test_a_triple_needs_two_levels_and_three_splits(two_planes, xor, limit):
 def test_a_late_triple_gives_way_to_its_single_test(two_planes, xor):
     """Two open leaves want a triple each and there is room for one: the other keeps its best single test."""
     X, y = xor
-    X, y = np.vstack([X + [20, 0, 20], X]), np.concatenate([y, y])
+    X, y = np.vstack([X + np.array([20, 0, 20]), X]), np.concatenate([y, y])
     tree = TopDownTreeClassifier(splits=two_planes(n_random=30), max_leaf_nodes=6, random_state=0).fit(X, y)
     assert tree.get_n_leaves() == 6
     tree.tree_.check()

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_grow import check_grown
 
 from boscage import TopDownTreeClassifier
 from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+from reference_grow import check_grown
 
 CRITERIA = [Gini(), Entropy(), Sqrt(), ModifiedGini(C=2.5), Separation()]
 ORDERS = ["best_first", "heaviest_first", "depth_first"]
@@ -173,7 +173,20 @@ def test_columns_of_many_values_and_of_few_agree(rng):
     # An extra value per row beyond all others, in rows of weight almost nothing, makes the column one of many values.
     extra = np.column_stack([1000.0 + np.arange(600)] * 3)
     sorted_ = TopDownTreeClassifier(max_leaf_nodes=60).fit(
-        np.vstack([X, extra]), np.concatenate([y, np.zeros(600, int)]), sample_weight=np.r_[np.ones(2000), np.full(600, 1e-13)]
+        np.vstack([X, extra]),
+        np.concatenate([y, np.zeros(600, int)]),
+        sample_weight=np.r_[np.ones(2000), np.full(600, 1e-13)],
     )
     np.testing.assert_array_equal(sorted_.tree_.feature, counted.feature)
     np.testing.assert_array_equal(sorted_.tree_.threshold, counted.threshold)
+
+
+def test_a_function_of_your_own_is_a_criterion(rng):
+    X, y = rng.normal(size=(300, 4)), rng.choice(["no", "yes"], 300)
+    own = TopDownTreeClassifier(criterion=lambda q: 4 * q * (1 - q), max_leaf_nodes=20).fit(X, y)
+    gini = TopDownTreeClassifier(criterion="gini", max_leaf_nodes=20).fit(X, y)
+    np.testing.assert_array_equal(own.tree_.feature, gini.tree_.feature)
+    np.testing.assert_array_equal(own.tree_.threshold, gini.tree_.threshold)
+    np.testing.assert_allclose(own.trajectory_["potential"], gini.trajectory_["potential"], atol=1e-9)
+    with pytest.raises(ValueError, match="concave"):
+        TopDownTreeClassifier(criterion=lambda q: (4 * q * (1 - q)) ** 2).fit(X, y)

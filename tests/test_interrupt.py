@@ -48,5 +48,21 @@ def test_an_error_in_a_progress_bar_stops_the_fit(rng):
     nothing = np.empty(0)
     with pytest.raises(RuntimeError, match="planted"):
         _core.grow_axis(
-            X, y, nothing, 2, np.empty(0, np.int64), 0, "gini", 0.0, nothing, "best_first", -1, -1, 1, 0.0, 0.0, 1, broken
+            X,
+            y,
+            nothing,
+            2,
+            np.empty(0, np.int64),
+            0,
+            "gini",
+            0.0,
+            nothing,
+            "best_first",
+            -1,
+            -1,
+            1,
+            0.0,
+            0.0,
+            1,
+            broken,
         )

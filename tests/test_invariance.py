@@ -42,7 +42,15 @@ def test_integer_weights_are_repetitions_to_the_bit(problem, criterion):
     copied = TopDownTreeClassifier(criterion=criterion).fit(X[repeated], y[repeated])
     if len(weighted.classes_) > len(copied.classes_):
         return  # a class without weight stays in classes_
-    for name in ("feature", "threshold", "children_left", "value", "weighted_n_node_samples", "impurity", "missing_go_to_left"):
+    for name in (
+        "feature",
+        "threshold",
+        "children_left",
+        "value",
+        "weighted_n_node_samples",
+        "impurity",
+        "missing_go_to_left",
+    ):
         np.testing.assert_array_equal(getattr(weighted.tree_, name), getattr(copied.tree_, name), err_msg=name)
 
 
@@ -79,7 +87,9 @@ def test_scale_of_the_weights_changes_no_prediction(problem, scale):
     np.testing.assert_allclose(scaled.tree_.weighted_n_node_samples[0], w.sum() * scale, rtol=1e-9)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 30}, {"growth": "depth_first"}, {"criterion": "entropy"}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"max_leaf_nodes": 30}, {"growth": "depth_first"}, {"criterion": "entropy"}]
+)
 def test_threads_change_no_byte(parameters, rng):
     X = np.column_stack([rng.normal(size=(3000, 5)), rng.integers(0, 9, (3000, 4))])
     X[rng.random(X.shape) < 0.02] = np.nan

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -95,3 +96,36 @@ def test_examples_in_docstrings_run(name):
     options = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
     failed, _ = doctest.testmod(module, optionflags=options)
     assert failed == 0
+
+
+README = Path(boscage.__file__).parents[2] / "README.md"
+
+
+@pytest.mark.skipif(not README.exists(), reason="installed without the repository")
+class TestReadme:
+    def blocks(self, language):
+        text = README.read_text(encoding="utf-8")
+        found = re.findall(r"^```(.*)\n((?:(?!```).*\n)*)```$", text, re.MULTILINE)
+        return [block for word, block in found if word == language]
+
+    def test_the_example_prints_what_it_says(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        (code,) = self.blocks("python")
+        exec(compile(code, str(README), "exec"), {})
+        assert capsys.readouterr().out in self.blocks("")
+
+    def test_the_commands_print_what_it_says(self, tmp_path, monkeypatch):
+        from typer.testing import CliRunner
+
+        from boscage.cli import app
+
+        monkeypatch.chdir(tmp_path)
+        (session,) = self.blocks("console")
+        for line, told in re.findall(r"^\$ boscage (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE):
+            result = CliRunner().invoke(app, line.split())
+            assert result.exit_code == 0
+            # Times differ from run to run, so of a comparison only the first line is compared.
+            shown, printed = (
+                (told.splitlines()[:1], result.stderr.splitlines()) if "compare" in line else (told, result.output)
+            )
+            assert shown == printed

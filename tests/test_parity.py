@@ -44,7 +44,13 @@ def same_splits(ours, theirs):
 @pytest.mark.parametrize("criterion", ["gini", "entropy"])
 @pytest.mark.parametrize(
     "limits",
-    [{"max_depth": 4}, {"max_leaf_nodes": 12}, {"min_samples_leaf": 60}, {"min_impurity_decrease": 0.004}, {"max_depth": 6, "ccp_alpha": 0.005}],
+    [
+        {"max_depth": 4},
+        {"max_leaf_nodes": 12},
+        {"min_samples_leaf": 60},
+        {"min_impurity_decrease": 0.004},
+        {"max_depth": 6, "ccp_alpha": 0.005},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("seed", [0, 1])

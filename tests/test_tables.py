@@ -203,6 +203,7 @@ def test_embedded_set_by_name():
     np.testing.assert_array_equal(data.y, np.array(promoters.target_names)[promoters.y])
     assert data.categorical_features == list(range(57))
     assert data.categories[0] == ("a", "c", "g", "t")
+    assert data.notes == ()
 
 
 def test_sparse_npz(tmp_path):

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from boscage import datasets
     from boscage._component import IncompatibleParts
+    from boscage._file_reader import ModelFileError
     from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
     from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
-    from boscage.files import ModelFileError, load
+    from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
     from boscage.optimal import OptimalTreeClassifier
@@ -33,7 +34,7 @@ _HOME = {
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
     "Majority": "leaves",
-    "ModelFileError": "files",
+    "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",

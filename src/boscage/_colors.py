@@ -7,7 +7,18 @@ import colorsys
 from boscage.tree import Floats
 
 # Distinct also to colour-blind readers; more classes than these get evenly spaced hues.
-_PALETTE = ("#3b7dd8", "#e8852c", "#3fa66b", "#c8529a", "#8c6bd1", "#c9a227", "#2aa5b8", "#d9544d")
+_PALETTE = (
+    "#3b7dd8",
+    "#e8852c",
+    "#3fa66b",
+    "#c8529a",
+    "#8c6bd1",
+    "#c9a227",
+    "#2aa5b8",
+    "#d9544d",
+    "#8d6e4f",
+    "#7c8794",
+)
 
 
 def class_colors(n_classes: int) -> list[tuple[float, float, float]]:

@@ -13,18 +13,22 @@ from boscage.tree import LINEAR, Floats, Tree
 
 
 def number(x: float, decimals: int) -> str:
-    """Write x with so many decimals, in powers of ten where these would hide it."""
+    """Write x with so many decimals, or so many digits where decimals would hide it."""
     if x == 0 or 10.0**-decimals <= abs(x) < 1e9 or not np.isfinite(x):
-        return f"{x:.{decimals}f}"
-    return f"{x:.{decimals}e}"
+        return f"{x + 0.0:.{decimals}f}"  # + 0.0 so that no zero is negative
+    return f"{x:.{max(decimals, 1)}g}"
 
 
 @dataclass(frozen=True)
 class TestWords:
-    """What must hold to go left, and to go right; for soft routing both are the probability of going right."""
+    """What must hold to go left, and to go right; for soft routing both are the probability of going right.
+
+    ``lines`` is ``left`` broken up for a picture where it is made of terms, else empty.
+    """
 
     left: str
     right: str
+    lines: tuple[str, ...] = ()
 
 
 class Describer:
@@ -167,37 +171,50 @@ class Describer:
             total -= float(np.sum(weights[: self.tree.n_features] * row_map.shift * scale))
         return total
 
-    def _score(self, node: int, intercept: float) -> str:
+    def _score(self, node: int, intercept: float) -> list[str]:
+        """Write θ·x + intercept as a list of signed terms."""
         shown, left_out = self.terms(node)
-        text = ""
         offsets = None if self.tree.input_map is None else self.tree.input_map.code_offset
+        parts: list[str] = []
         for column, weight in shown:
-            name = self.name(column)
-            if offsets is not None and offsets[column] >= 0:
-                name = f"code({name})"
-            text += self._signed(weight, not text) + f" * {name}"
+            is_coded = offsets is not None and offsets[column] >= 0
+            name = f"code({self.name(column)})" if is_coded else self.name(column)
+            parts.append(f"{self._signed(weight, not parts)} * {name}")
         if left_out:
-            text += f" + ({left_out} more)"
-        if intercept or not text:
-            text += self._signed(intercept, not text)
-        return text
+            parts.append(f"+ ({left_out} more)")
+        if intercept or not parts:
+            parts.append(self._signed(intercept, not parts))
+        return parts
 
     def _signed(self, x: float, first: bool) -> str:
-        sign = ("-" if x < 0 else "") if first else (" - " if x < 0 else " + ")
+        sign = ("-" if x < 0 else "") if first else ("- " if x < 0 else "+ ")
         return sign + self.number(abs(x))
 
     def _linear(self, node: int) -> TestWords:
         tree, threshold, intercept = self.tree, float(self.tree.threshold[node]), self.intercept(node)
         by_norm = tree.input_map is not None and tree.input_map.unit_rows
         if tree.routing == "hard" and not by_norm:
-            score = self._score(node, 0.0)
-            bound = self.number(threshold - intercept)
-            return TestWords(f"{score} <= {bound}", f"{score} >  {bound}")
+            return self._comparison(self._score(node, 0.0), threshold - intercept)
         # Divided by the norm, the intercept cannot move to the other side.
-        score = f"({self._score(node, intercept)}) / norm" if by_norm else self._score(node, intercept - threshold)
+        parts = self._score(node, intercept if by_norm else intercept - threshold)
+        if by_norm:
+            parts = _wrapped("(", parts, ") / norm")
         if tree.routing == "hard":
-            return TestWords(f"{score} <= {self.number(threshold)}", f"{score} >  {self.number(threshold)}")
+            return self._comparison(parts, threshold)
         if by_norm and threshold:
-            score += self._signed(-threshold, False)
-        words = f"p(right) = sigmoid({score})" if tree.routing == "logistic" else f"p(right) = (1 + clip({score})) / 2"
-        return TestWords(words, words)
+            parts.append(self._signed(-threshold, False))
+        if tree.routing == "logistic":
+            parts = _wrapped("p(right) = sigmoid(", parts, ")")
+        else:
+            parts = _wrapped("p(right) = (1 + clip(", parts, ")) / 2")
+        return TestWords(" ".join(parts), " ".join(parts), tuple(parts))
+
+    def _comparison(self, parts: list[str], bound: float) -> TestWords:
+        score, limit = " ".join(parts), self.number(bound)
+        lines = (*parts[:-1], f"{parts[-1]} <= {limit}")
+        return TestWords(f"{score} <= {limit}", f"{score} >  {limit}", lines)
+
+
+def _wrapped(before: str, parts: list[str], after: str) -> list[str]:
+    parts = [before + parts[0], *parts[1:]]
+    return [*parts[:-1], parts[-1] + after]

@@ -73,7 +73,9 @@ class Job:
         return name, parameter, table.ravel()
 
 
-def tree_of(arrays: dict[str, Any], data: Dataset, routing: Routing = "hard", input_map: InputMap | None = None) -> Tree:
+def tree_of(
+    arrays: dict[str, Any], data: Dataset, routing: Routing = "hard", input_map: InputMap | None = None
+) -> Tree:
     """Make a `Tree` of the core's arrays."""
     weight = arrays["weight"]
     return Tree(

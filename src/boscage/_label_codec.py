@@ -16,7 +16,7 @@ _SCALARS = (str, int, float, bool)
 def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     """Describe labels as ``{"dtype": token, "values": list}``."""
     kind = labels.dtype.kind
-    token = kind if kind in "OT" else labels.dtype.str[1:]
+    token = kind if kind in ("O", "T") else labels.dtype.str[1:]
     if not _TOKEN.fullmatch(token) or labels.nbytes > _MAX_BYTES:
         raise ValueError(
             f"classes: labels of type {labels.dtype} cannot be written to a model file. "

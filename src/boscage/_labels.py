@@ -40,7 +40,7 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
         raise ValueError(f"Complex data not supported: y has type {labels.dtype}. Pass integers or strings.")
     if kind == "S":
         raise TypeError("y holds bytes. Pass strings or integers, for example np.char.decode(y).")
-    if kind in "OT":
+    if kind in ("O", "T"):
         labels = _from_objects(labels)
         kind = labels.dtype.kind
     if kind == "f":
@@ -70,7 +70,10 @@ def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:
         labels = np.empty(len(y), dtype=object)  # np.asarray would write numbers among strings as strings
         labels[:] = y
         return labels
-    shape = np.asarray(y).shape
+    try:
+        shape = np.asarray(y).shape  # array-likes may refuse NumPy's functions
+    except ValueError:
+        raise ValueError("Unknown label type: y mixes sequences and single labels. Pass one label per row.") from None
     if len(shape) != 1:
         raise ValueError(_MULTI_OUTPUT.format(shape=shape) if len(shape) > 1 else f"y={y!r} is not a list of labels.")
     column: npt.NDArray[Any] = column_or_1d(y, dtype=None)
@@ -118,10 +121,10 @@ def _encode_integers(labels: npt.NDArray[Any]) -> tuple[Int32s, npt.NDArray[Any]
     """Count where the labels lie close together, sort where they do not."""
     low, high = (int(labels.min()), int(labels.max())) if len(labels) else (0, 0)
     span = high - low + 1
-    if span > max(2 * len(labels), 1024):
+    if span > max(2 * len(labels), 1024) or max(high, -low) > 2**62:
         classes, codes = np.unique(labels, return_inverse=True)
         return codes.astype(np.int32), classes
-    offsets = labels.astype(np.int64) - low if labels.dtype != np.uint64 else (labels - labels.min()).astype(np.int64)
+    offsets = labels.astype(np.int64) - low
     present = np.bincount(offsets, minlength=1) > 0
     found = np.flatnonzero(present)
     classes = (found + low).astype(labels.dtype)

@@ -35,7 +35,10 @@ def predict_table(model: Any, table: Table, *, proba: bool = False) -> Predictio
     with warnings.catch_warnings():
         # The columns are already in the order of the names; scikit-learn cannot see that in a plain array.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        labels = model.predict(rows)
+        try:
+            labels = model.predict(rows)
+        except TypeError as error:  # how sparse rows are refused by a tree that needs dense ones
+            raise DataFileError(f"{table.source}: {error}") from error
         return Predictions(labels, model.classes_, model.predict_proba(rows) if proba else None)
 
 

@@ -38,9 +38,9 @@ class Progress:
     @property
     def callback(self) -> Progress | None:
         """What to hand to the core: None if nothing will ever be shown, so that nothing is called."""
-        if self.verbose is False or self.verbose == 0 and self.verbose is not None:
-            return None
-        return self if self.verbose or sys.stderr.isatty() else None
+        if self.verbose is not None:
+            return self if self.verbose else None
+        return self if sys.stderr.isatty() else None
 
     def __call__(self, done: int) -> None:
         """Show that ``done`` units are finished."""

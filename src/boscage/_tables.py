@@ -32,10 +32,14 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The columns of one file by name, or the sparse rows of an npz file."""
+    """The columns of one file by name, or the sparse rows of an npz file.
+
+    An npz file declares its categories; in other files text columns are taken for categories.
+    """
 
     source: str
     columns: dict[str, Column]
+    declares_categories: bool = False
     sparse: Any = None
     sparse_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -132,20 +136,21 @@ def training_data(
     features = {name: column for name, column in table.columns.items() if name not in (target, weight)}
     if not features:
         raise DataFileError(f"{table.source}: no column is left to learn from besides {target!r}")
-    notes = list(table.notes)
-    taken = [name for name, column in features.items() if column.levels is not None]
-    for name in taken:
-        if name not in categorical:
-            _check_levels(table, name, features[name])
-    if by_itself := [name for name in taken if name not in categorical]:
-        notes.append(f"text columns taken as categories: {', '.join(by_itself)}")
+    guessed = [
+        name
+        for name, column in features.items()
+        if column.levels is not None and name not in categorical and not table.declares_categories
+    ]
+    for name in guessed:
+        _check_levels(table, name, features[name])
+    notes = (f"text columns taken as categories: {', '.join(guessed)}",) if guessed else ()
     return TrainingData(
         X=_stack(column.values for column in features.values()),
         y=y,
         sample_weight=sample_weight,
         feature_names=tuple(features),
         categories=tuple(column.levels for column in features.values()),
-        notes=tuple(notes),
+        notes=table.notes + notes,
     )
 
 
@@ -212,8 +217,8 @@ def _from_dataset(data: Dataset, source: str) -> Table:
         raise DataFileError(f"{source}: a feature is named 'y', which is the name of the labels; rename it")
     if not isinstance(data.X, np.ndarray):
         labels = {"y": Column(data.y.astype(np.float64), data.target_names)}
-        return Table(source, labels, sparse=data.X, sparse_names=data.feature_names)
-    return Table(source, dataset_columns(data))
+        return Table(source, labels, True, data.X, data.feature_names)
+    return Table(source, dataset_columns(data), declares_categories=True)
 
 
 def _reader(path: Path) -> Callable[[Path, frozenset[str], frozenset[str]], Table]:

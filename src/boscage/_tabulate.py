@@ -76,7 +76,9 @@ def _check_permissible(function: Callable[[Any], Any], q: Floats, values: Floats
             f"but G({mirrored[worst]:.6g}) = {right[worst]:.10g}",
         )
     rise = np.append(np.diff(values) / np.diff(q), 0.0)  # the mirror image starts with the opposite slope
-    excess = np.diff(rise) - _TOLERANCE * (np.abs(rise[1:]) + np.abs(rise[:-1])) - 1e-11
+    noise = 2e-15 / np.diff(q)  # of a G computed by subtraction, 1 - (1 - 2q)^2
+    noise += np.append(noise[1:], 0.0)
+    excess = np.diff(rise) - _TOLERANCE * (np.abs(rise[1:]) + np.abs(rise[:-1])) - noise - 1e-11
     worst = int(np.argmax(excess))
     if excess[worst] > 0:
         _refuse(function, f"it is not concave near q = {q[worst + 1]:.6g}")
@@ -97,7 +99,10 @@ def _slopes(values: Floats) -> Floats:
         spread = abs(secants[far] - secants[near])
         low, high = sorted((secants[near], secants[far if knot in (1, -2) else near]))
         slopes[knot] = np.clip(slopes[knot], low - spread, high + spread)
-    return slopes
+    # G rises up to one half, and so do cubic pieces whose slopes are at most three times the secants'.
+    steepest = 3 * np.minimum(np.append(secants, secants[-1]), np.insert(secants, 0, secants[0]))
+    result: Floats = np.clip(slopes, 0.0, np.maximum(steepest, 0.0))
+    return result
 
 
 def _curvatures(function: Callable[[Any], Any], q: Floats, values: Floats) -> Floats:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 import os
+
+import numpy as np
 
 
 def available_cores() -> int:
@@ -17,6 +18,6 @@ def n_threads(n_jobs: int | None) -> int:
     """Threads for an ``n_jobs`` argument: None means 1, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+    if not isinstance(n_jobs, (int, np.integer)) or n_jobs is True or n_jobs == 0:
         raise ValueError(f"n_jobs={n_jobs!r} is not allowed. Pass None, a positive integer, or -1 for all cores.")
     return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))

@@ -69,7 +69,8 @@ def apply_class_weight(
         factors = _factors(class_weight, classes)
     else:
         raise ValueError(f"class_weight={class_weight!r} is not known. Pass a dict, 'balanced' or None.")
-    result: Floats = factors[codes] if weights is None else weights * factors[codes]
+    with np.errstate(over="ignore"):
+        result: Floats = factors[codes] if weights is None else weights * factors[codes]
     if not result.any():
         raise ValueError("class_weight and sample_weight leave weight zero for every row.")
     if not np.isfinite(result).all():

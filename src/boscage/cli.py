@@ -100,7 +100,7 @@ def fit(
     """Fit a tree to a table and write it to a model file."""
     from boscage import TopDownTreeClassifier
 
-    parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
+    parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
     rows = _training_data(data, target, weight, categorical, drop)
     model = TopDownTreeClassifier(
@@ -116,6 +116,7 @@ def fit(
         n_jobs=n_jobs,
         random_state=seed,
     )
+    _check_density(data, rows, splits)
     X = rows.X_by_name
     model.fit(X, rows.y, sample_weight=rows.sample_weight)
     accuracy = float(model.score(X, rows.y, sample_weight=rows.sample_weight))
@@ -272,6 +273,16 @@ def _check_names(given: dict[str, Any]) -> None:
                 raise typer.BadParameter(
                     f"{name!r} is not known; choose from {', '.join(names(role))}", param_hint=f"--{role}"
                 )
+
+
+def _check_density(data: str, rows: TrainingData, splits: str) -> None:
+    from scipy.sparse import issparse
+
+    from boscage._component import resolve
+
+    family: Any = resolve("splits", splits)
+    if issparse(rows.X) and not family.allows_sparse:
+        raise ValueError(f"{data}: holds sparse rows, which splits={splits!r} cannot take; write it with a dense X")
 
 
 def _name_columns(model: Any, names: tuple[str, ...]) -> None:

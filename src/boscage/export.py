@@ -108,7 +108,7 @@ def export_text(
         if tree.is_leaf[node]:
             lines.append(branch + _leaf_text(words, node, show_weights))
         elif depth > deepest:
-            lines.append(branch + f"truncated branch of depth {heights[node]}")
+            lines.append(branch + f"truncated branch of depth {heights[node] + 1}")
         else:
             test = words.test(node)
             left, right = test.left, test.right

@@ -46,6 +46,8 @@ from boscage._file_reader import (
 from boscage._label_codec import labels_from_json, labels_to_json
 from boscage.tree import InputMap, LeafModels, Schema, Tree
 
+__all__ = ["FORMAT", "Model", "ModelFileError", "ModelState", "load", "read_model", "save", "saveable", "write_model"]
+
 FORMAT = 1
 _STATE = "state."
 _Estimator = TypeVar("_Estimator", bound=type)

@@ -7,6 +7,7 @@ least R_α is found by cutting weakest links; the trees for growing α are neste
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
     is_split = np.zeros(len(order), bool)
     is_split[number[splits]] = True
 
-    def at_splits(array: npt.NDArray[np.generic], otherwise: float) -> npt.NDArray[np.generic]:
+    def at_splits(array: npt.NDArray[Any], otherwise: float) -> npt.NDArray[Any]:
         return np.where(is_split, array[order], np.asarray(otherwise, array.dtype))
 
     linear = order[is_split & (tree.linear_row[order] >= 0)]

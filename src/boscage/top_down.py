@@ -120,11 +120,11 @@ class TopDownTreeClassifier(TreeClassifier):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: int | float = 1,
+        min_samples_leaf: Any = 1,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
-        polish: None = None,
+        polish: Any = None,
         categorical_features: str | Sequence[Any] | None = None,
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
@@ -236,7 +236,11 @@ class TopDownTreeClassifier(TreeClassifier):
             self._check_number("min_samples_leaf", 1, None, numbers.Integral, "an integer >= 1 or a fraction in ]0, 1[")
         else:
             self._check_number(
-                "min_samples_leaf", np.nextafter(0, 1), np.nextafter(1, 0), numbers.Real, "an integer >= 1 or a fraction in ]0, 1["
+                "min_samples_leaf",
+                np.nextafter(0, 1),
+                np.nextafter(1, 0),
+                numbers.Real,
+                "an integer >= 1 or a fraction in ]0, 1[",
             )
         self._check_number("min_weight_fraction_leaf", 0, 0.5, numbers.Real, "a number in [0, 0.5]")
         self._check_number("min_impurity_decrease", 0, None, numbers.Real, "a number >= 0")

@@ -1,0 +1,125 @@
+"""What estimators share, seen through hand-made trees of every kind."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import skops.io
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+
+import boscage
+from boscage import TopDownTreeClassifier, _predict
+from boscage.tree import InputMap, Schema, Tree
+from strategies import KINDS, random_tree
+
+LABELS = np.array(["ash", "birch", "cedar"])
+
+
+def holding(tree, classes=LABELS):
+    """An estimator around a hand-made tree."""
+    estimator = TopDownTreeClassifier()
+    estimator.tree_, estimator.classes_, estimator.n_features_in_ = tree, classes, tree.n_features
+    return estimator
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("leaf", ["value", "leaf_value", "models"])
+def test_hand_made_trees_do_everything(kind, leaf, tmp_path):
+    tree = random_tree(11, kind, splits=6, d=4, leaf=leaf)
+    model = holding(tree)
+    X = np.random.default_rng(0).integers(0, 2, (20, 4)).astype(float)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.predict(X), LABELS[proba.argmax(axis=1)])
+    np.testing.assert_array_equal(np.exp(model.predict_log_proba(X)) > 0, proba > 0)
+    np.testing.assert_array_equal(model.apply(X), _predict.apply(tree, X))
+    path = model.decision_path(X)
+    np.testing.assert_allclose(path[:, tree.leaves].sum(axis=1), 1)
+    assert model.sample_path(X, random_state=0).shape == path.shape
+    assert model.get_depth() == tree.max_depth
+    assert model.get_n_leaves() == 7
+    assert model.feature_importances_.shape == (4,)
+    assert model.export_text().count("class: ") == 7
+    assert model.export_graphviz().count("->") == 12
+    assert json.dumps(model.to_dict(), allow_nan=False)
+    model.save(tmp_path / "m")
+    back = boscage.load(tmp_path / "m")
+    assert type(back) is TopDownTreeClassifier
+    np.testing.assert_array_equal(back.predict_proba(X), proba)
+    np.testing.assert_array_equal(back.classes_, LABELS)
+
+
+def test_ties_go_to_the_lowest_class():
+    tree = Tree(
+        children_left=[-1],
+        children_right=[-1],
+        feature=[-1],
+        threshold=[0],
+        value=[[0.2, 0.4, 0.4]],
+        n_node_samples=[5],
+        weighted_n_node_samples=[5],
+        impurity=[0.6],
+        schema=Schema(1),
+    )
+    assert holding(tree).predict([[0.0]]).tolist() == ["birch"]
+
+
+def test_a_linear_tree_takes_sparse_rows_and_refuses_missing_ones():
+    tree = random_tree(2, "linear", splits=5, d=4)
+    tree = replace(tree, input_map=InputMap(shift=[0.5] * 4), weights=np.ones((5, 4)))
+    model = holding(tree)
+    X = np.random.default_rng(0).integers(0, 2, (20, 4)).astype(float)
+    np.testing.assert_array_equal(model.predict(sparse.csr_matrix(X)), model.predict(X))
+    X[3, 2] = np.nan
+    with pytest.raises(ValueError, match=r"Input X contains NaN\. .* nothing to put in their place"):
+        model.predict(X)
+    filled = InputMap(shift=[0.5] * 4, fill=[0.0] * 4)
+    model = holding(replace(tree, input_map=filled))
+    np.testing.assert_array_equal(model.predict(X), model.predict(np.nan_to_num(X)))
+
+
+@pytest.mark.parametrize("call", ["get_depth", "get_n_leaves", "export_text", "export_graphviz", "to_dict", "plot"])
+def test_unfitted_estimators_say_so(call, tmp_path):
+    with pytest.raises(NotFittedError):
+        getattr(TopDownTreeClassifier(), call)()
+    with pytest.raises(NotFittedError):
+        TopDownTreeClassifier().save(tmp_path / "m")
+    with pytest.raises(NotFittedError):
+        TopDownTreeClassifier().predict([[0.0]])
+    assert not hasattr(TopDownTreeClassifier(), "feature_importances_")
+
+
+def test_importances_agree_with_scikit_learn():
+    X, y = make_classification(2000, 6, n_informative=4, flip_y=0.2, random_state=0)
+    ours = TopDownTreeClassifier(growth="depth_first", max_depth=3).fit(X, y)
+    theirs = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    np.testing.assert_allclose(ours.feature_importances_, theirs.feature_importances_, atol=1e-6)
+
+
+@pytest.mark.parametrize("table", ["numpy", "pandas"])
+def test_a_fitted_model_survives_every_way_of_storing(table, tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=table == "pandas")
+    labels = load_iris().target_names[np.asarray(y)]
+    model = TopDownTreeClassifier(max_leaf_nodes=5, criterion="entropy").fit(X, labels)
+    model.save(tmp_path / "m.boscage")
+    skops.io.dump(model, tmp_path / "m.skops")
+    trusted = skops.io.get_untrusted_types(file=tmp_path / "m.skops")
+    for back in (
+        boscage.load(tmp_path / "m.boscage"),
+        pickle.loads(pickle.dumps(model)),
+        skops.io.load(tmp_path / "m.skops", trusted=trusted),
+    ):
+        assert back.tree_ == model.tree_
+        assert not back.tree_.value.flags.writeable
+        np.testing.assert_array_equal(back.predict(X), model.predict(X))
+        assert back.export_text() == model.export_text()
+        assert hasattr(back, "feature_names_in_") == (table == "pandas")
+    assert boscage.load(tmp_path / "m.boscage").get_params() == TopDownTreeClassifier().get_params()
+    clone(model).fit(X, labels).save(tmp_path / "again.boscage")
+    assert (tmp_path / "again.boscage").read_bytes() == (tmp_path / "m.boscage").read_bytes()
