@@ -111,9 +111,8 @@ def weighted() -> None:
         weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
         plain, _ = cpu(lambda X=X, y=y: ours(X, y, 5, 0.001))
         real, tree = cpu(lambda X=X, y=y, w=weight: ours(X, y, 5, 0.001, w))
-        print(
-            f"{name}: {real:.3f} weighted ({tree.status_}, {tree.objective_:.6f}), {plain:.3f} not, ratio {real / plain:.2f}"
-        )
+        proof = f"{tree.status_}, {tree.objective_:.6f}"
+        print(f"{name}: {real:.3f} weighted ({proof}), {plain:.3f} not, ratio {real / plain:.2f}")
 
 
 def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,9 +138,8 @@ def hard() -> None:
         start = time.process_time()
         tree = ours(*data, depth, 0.001)
         seconds = time.process_time() - start
-        print(
-            f"{name} depth {depth}: {seconds:.1f} s, {tree.status_}, {tree.objective_:.6f}, {tree.get_n_leaves()} leaves"
-        )
+        proof = f"{tree.status_}, {tree.objective_:.6f}, {tree.get_n_leaves()} leaves"
+        print(f"{name} depth {depth}: {seconds:.1f} s, {proof}, {peak_bytes(*data, depth) / 1e6:.0f} MB")
     print("limits: gap while the search goes on (wdbc, depth 5)")
     data = load("wdbc")
     for seconds in (2, 5, 10) if data else ():
@@ -164,12 +162,12 @@ def threads() -> None:
         print(f"{name} depth {depth}: {walls[0]:.2f} and {walls[1]:.2f} s, {walls[0] / walls[1]:.2f} times")
 
 
-def main() -> None:
+def main(chosen: list[str] | None = None) -> None:
     print(json.dumps({"cores": os.cpu_count(), "load": os.getloadavg()[0], "numpy": np.__version__}))
     parts = {"peers": peers, "weighted": weighted, "hard": hard, "threads": threads}
-    for name in sys.argv[1:] or parts:
+    for name in chosen or parts:
         parts[name]()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
