@@ -1,4 +1,4 @@
-"""The command line: fit, predict, show, inspect, compare.
+"""The command line: fit, predict, show, inspect, compare, reproduce.
 
 Data goes to stdout, messages to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. Heavy imports
 happen inside the commands, so that ``boscage --help`` answers at once.
@@ -241,6 +241,27 @@ def compare(
         raise typer.Exit(INTERRUPTED)
     if all(result.error for result in results):
         raise ValueError("every contender failed")
+
+
+@app.command()
+@reports_errors
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Name of the paper, for example weighted-optimal.")],
+    table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
+    figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
+    budget: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "quick",
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = Path(
+        "boscage-reproduce"
+    ),
+) -> None:
+    """Run the experiments of a paper again: tables and figures, its printed numbers beside ours.
+
+    An interrupted run goes on where it stopped when it is started again with the same folder.
+    """
+    from boscage.experiments import run
+
+    for path in run(paper, table, figure, budget, out, tell):
+        typer.echo(path)
 
 
 def main() -> None:

@@ -1,0 +1,143 @@
+"""What all papers share: cells that are computed once and kept, resuming, progress, Markdown tables.
+
+A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers) and ``reproduce(job)``. It asks ``job.cell`` for
+every number it needs: a cell that is already in the results file of the output folder is not computed again, and the
+file is written after each new one, so that an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+PAPERS = {"weighted-optimal": "weighted_optimal"}
+BUDGETS = ("quick", "full")
+
+
+@dataclass
+class Job:
+    """One run of one paper's experiments.
+
+    Parameters
+    ----------
+    paper : str
+        Name in :data:`PAPERS`.
+    tables, figures : tuple of int
+        Which of them to make.
+    budget : {"quick", "full"}
+        How much to spend.
+    out : Path
+        Folder of the results.
+    tell : callable
+        Gets one line of text after each cell.
+    """
+
+    paper: str
+    tables: tuple[int, ...]
+    figures: tuple[int, ...]
+    budget: str
+    out: Path
+    tell: Callable[[str], None]
+    results: dict[str, Any] = field(default_factory=dict)
+    written: list[Path] = field(default_factory=list)
+
+    @property
+    def store(self) -> Path:
+        """The file of finished cells."""
+        return self.out / f"{self.paper}.json"
+
+    def cell(self, name: str, settings: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Return the result of ``work``, from the file if it was computed before with the same settings."""
+        key = hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
+        known = self.results.get(key)
+        if known is None:
+            start = time.monotonic()
+            known = {"name": name, "settings": settings, "result": work(), "seconds": time.monotonic() - start}
+            self.results[key] = known
+            write_text(self.store, json.dumps(self.results, indent=1, sort_keys=True) + "\n")
+            self.tell(f"{self.paper}: {name} ({known['seconds']:.1f} s)")
+        result: dict[str, Any] = known["result"]
+        return result
+
+    def write(self, name: str, text: str) -> None:
+        """Write a text file into the output folder."""
+        path = self.out / name
+        write_text(path, text)
+        self.written.append(path)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step."""
+    draft = path.with_name(f".{path.name}.tmp")
+    draft.write_text(text, encoding="utf-8")
+    os.replace(draft, path)
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a Markdown table.
+
+    Examples
+    --------
+    >>> from boscage.experiments._runner import markdown_table
+    >>> print(markdown_table(["p", "ours"], [["2", "0.1"]]))
+    | p | ours |
+    |---|---|
+    | 2 | 0.1 |
+    """
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"|{'|'.join(line)}|" if line[0] == "---" else f"| {' | '.join(line)} |" for line in lines)
+
+
+def run(
+    paper: str,
+    table: int | None = None,
+    figure: int | None = None,
+    budget: str = "quick",
+    out: str | Path = "boscage-reproduce",
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Path]:
+    """Run a paper's experiments again.
+
+    Parameters
+    ----------
+    paper : str
+        One of :data:`PAPERS`.
+    table, figure : int, optional
+        Only this table or figure; with neither, all of them.
+    budget : {"quick", "full"}, default="quick"
+        "quick" takes minutes, "full" hours.
+    out : path, default="boscage-reproduce"
+        Folder for the results; a run into the same folder goes on where the last one stopped.
+    tell : callable
+        Gets one line of text after each step.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    if paper not in PAPERS:
+        raise ValueError(f"paper={paper!r} is not known. Pass one of {', '.join(sorted(PAPERS))}.")
+    if budget not in BUDGETS:
+        raise ValueError(f"budget={budget!r} is not known. Pass one of {', '.join(BUDGETS)}.")
+    module = import_module(f"boscage.experiments.{PAPERS[paper]}")
+    chosen: list[tuple[int, ...]] = []
+    choices = (("table", table, figure, module.TABLES), ("figure", figure, table, module.FIGURES))
+    for name, wanted, other, known in choices:
+        if wanted is not None and wanted not in known:
+            raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {', '.join(map(str, known))}.")
+        chosen.append((wanted,) if wanted is not None else known if other is None else ())
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    job = Job(paper, chosen[0], chosen[1], budget, folder, tell)
+    if job.store.exists():
+        job.results = json.loads(job.store.read_text(encoding="utf-8"))
+    module.reproduce(job)
+    return [*job.written, job.store]

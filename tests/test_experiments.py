@@ -1,0 +1,95 @@
+"""The experiments run, keep what they have computed, and print the paper's numbers beside ours."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from boscage.cli import app
+from boscage.experiments import run, weighted_optimal
+from boscage.experiments._runner import PAPERS, markdown_table
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(weighted_optimal, "ROWS", dict.fromkeys(weighted_optimal.TABLES, 90))
+    monkeypatch.setattr(weighted_optimal, "SPEND", {"quick": (2, (2, 10), 5.0)})
+    monkeypatch.setattr(weighted_optimal, "DEPTH", 2)
+
+
+@pytest.mark.parametrize("table", [1, 5])
+def test_tables_have_three_columns_per_data_set(table, small, tmp_path):
+    paths = run("weighted-optimal", table=table, out=tmp_path)
+    text = (tmp_path / f"weighted-optimal-table-{table}.md").read_text()
+    assert paths == [tmp_path / f"weighted-optimal-table-{table}.md", tmp_path / "weighted-optimal.json"]
+    assert text.count("exact weights |") == 3
+    assert {1: "0.438 ± 0.000", 5: "0.194 ± 0.010"}[table] in text
+    assert "held in every case" in text
+    cells = json.loads(paths[-1].read_text())
+    assert len(cells) == 3 * 2 * (1 + 2 * 2)
+    assert all(cell["result"]["status"] == "optimal" for cell in cells.values())
+
+
+def test_a_second_run_goes_on_where_the_first_stopped(small, tmp_path, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    done = []
+
+    def tell(line):
+        done.append(line)
+        if len(done) == 7:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run("weighted-optimal", table=4, out=tmp_path, tell=tell)
+    stored = json.loads((tmp_path / "weighted-optimal.json").read_text())
+    assert len(stored) == 7
+    run("weighted-optimal", table=4, out=tmp_path, tell=done.append)
+    assert len(done) == 30
+    again = json.loads((tmp_path / "weighted-optimal.json").read_text())
+    assert all(again[key] == cell for key, cell in stored.items())
+
+
+def test_figures(small, tmp_path):
+    written = run("weighted-optimal", figure=4, out=tmp_path)
+    assert written[0].read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command(small, tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", "weighted-optimal", "--table", "2", "--out", str(tmp_path)])
+    assert result.exit_code == 0
+    assert "weighted-optimal-table-2.md" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"paper": "x"}, "paper='x'"),
+        ({"paper": "weighted-optimal", "table": 9}, "table=9"),
+        ({"paper": "weighted-optimal", "figure": 5}, "figure=5"),
+        ({"paper": "weighted-optimal", "budget": "huge"}, "budget='huge'"),
+    ],
+)
+def test_nonsense_is_refused(arguments, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        run(**arguments, out=tmp_path)
+
+
+def test_printed_numbers_are_whole():
+    printed = json.loads(Path(weighted_optimal.__file__).with_suffix(".json").read_text())
+    assert sorted(printed) == list("123456")
+    values = np.array([[list(row.values()) for row in table.values()] for table in printed.values()])
+    assert values.shape == (6, 8, 6, 2)
+    assert values[..., 0].min() > 0.05
+    assert values[..., 0].max() < 0.5
+
+
+def test_all_papers_can_be_imported():
+    from importlib import import_module
+
+    for module in PAPERS.values():
+        assert callable(import_module(f"boscage.experiments.{module}").reproduce)
+    assert markdown_table(["a"], [["b"]]) == "| a |\n|---|\n| b |"
