@@ -4,7 +4,7 @@
 
 namespace boscage::online {
 
-float MeanRows::project(int64_t at, const std::vector<float>& direction) const {
+float MeanRows::project(int64_t at, const Floats& direction) const {
   if (dense_) {
     float out = 0;
     dots(direction.data(), values_.data() + at * length_, length_, nullptr, 1, &out);
@@ -17,7 +17,7 @@ float MeanRows::project(int64_t at, const std::vector<float>& direction) const {
   return sum;
 }
 
-void MeanRows::add_to(int64_t at, float factor, std::vector<float>& sum) const {
+void MeanRows::add_to(int64_t at, float factor, Floats& sum) const {
   if (dense_) {
     axpy(factor, values_.data() + at * length_, sum.data(), length_);
     return;

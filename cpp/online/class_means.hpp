@@ -18,14 +18,14 @@ class MeanRows {
  public:
   int64_t size() const { return size_; }
   int64_t length() const { return length_; }
-  float project(int64_t at, const std::vector<float>& direction) const;
-  void add_to(int64_t at, float factor, std::vector<float>& sum) const;
+  float project(int64_t at, const Floats& direction) const;
+  void add_to(int64_t at, float factor, Floats& sum) const;
 
  private:
   friend class ClassMeans;
   int64_t size_ = 0, length_ = 0;
   bool dense_ = true;
-  std::vector<float> values_;                                    // dense: size x length, padded
+  Floats values_;                                                // dense: size x length, padded
   std::vector<std::vector<std::pair<int32_t, float>>> entries_;  // sparse
 };
 

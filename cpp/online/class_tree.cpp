@@ -42,7 +42,7 @@ float sigmoid(float m) {
   return m < 0 ? tail / (1.0f + tail) : 1.0f / (1.0f + tail);
 }
 
-void normalise(std::vector<float>& direction) {
+void normalise(Floats& direction) {
   double square = 0;
   for (float value : direction) square += static_cast<double>(value) * static_cast<double>(value);
   if (!(square > 0)) return;
@@ -119,7 +119,7 @@ ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t
   Halves out;
   out.direction.resize(length);
   for (size_t j = 0; j < length; ++j) out.direction[j] = static_cast<float>(uniform(seed_, path, j)) - 0.5f;
-  std::vector<float> centre(length, 0.0f), next(length);
+  Floats centre(length, 0.0f), next(length);
   for (int32_t member : members) means.add_to(member, 1.0f / count, centre);
   for (int round = 0; round < power_rounds; ++round) {
     std::fill(next.begin(), next.end(), 0.0f);
@@ -155,7 +155,7 @@ ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t
 // A discriminant in one dimension: the difference of the halves over the variance within classes and halves.
 void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRows& means,
                              const std::vector<float>& variance) {
-  std::vector<float> direction = halves.direction;
+  Floats direction = halves.direction;
   double noise = 0;
   for (size_t j = 0; j < direction.size(); ++j) {
     direction[j] /= variance[j];

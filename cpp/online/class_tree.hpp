@@ -20,7 +20,7 @@ struct Beam {
   };
   std::vector<Item> now, next;
   std::vector<int32_t> routers, nodes;
-  std::vector<float> margins;
+  Floats margins;
 };
 
 class ClassTree {
@@ -57,7 +57,7 @@ class ClassTree {
     std::vector<int32_t> labels;  // leaves only
   };
   struct Halves {
-    std::vector<float> direction;
+    Floats direction;
     std::vector<int32_t> left, right;  // positions in MeanRows
   };
 

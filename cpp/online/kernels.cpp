@@ -49,19 +49,44 @@ BOSCAGE_INLINE float averaged_dot_row(const float* x, const float* row, const fl
 
 BOSCAGE_CLONES
 void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out) {
-  if (ids == nullptr) {
-    for (int64_t i = 0; i < count; ++i) out[i] = dot_row(x, rows + i * stride, stride);
-  } else {
-    for (int64_t i = 0; i < count; ++i) out[i] = dot_row(x, rows + ids[i] * stride, stride);
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {  // four rows at a time share the loads of x and hide each other's latency
+    const float* row[4];
+    for (int64_t k = 0; k < 4; ++k) row[k] = rows + (ids == nullptr ? i + k : ids[i + k]) * stride;
+    Lanes sum0{}, sum1{}, sum2{}, sum3{};
+    for (int64_t j = 0; j < stride; j += lanes) {
+      const Lanes here = at(x + j);
+      sum0 += here * at(row[0] + j);
+      sum1 += here * at(row[1] + j);
+      sum2 += here * at(row[2] + j);
+      sum3 += here * at(row[3] + j);
+    }
+    out[i] = fold(sum0);
+    out[i + 1] = fold(sum1);
+    out[i + 2] = fold(sum2);
+    out[i + 3] = fold(sum3);
   }
+  for (; i < count; ++i) out[i] = dot_row(x, rows + (ids == nullptr ? i : ids[i]) * stride, stride);
 }
 
 BOSCAGE_CLONES
 void averaged_dots(const float* x, const float* rows, const float* averages, float factor, int64_t stride,
                    const int32_t* ids, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t at_row = (ids == nullptr ? i : ids[i]) * stride;
-    out[i] = averaged_dot_row(x, rows + at_row, averages + at_row, factor, stride);
+  int64_t i = 0;
+  for (; i + 2 <= count; i += 2) {
+    const int64_t first = (ids == nullptr ? i : ids[i]) * stride, second = (ids == nullptr ? i + 1 : ids[i + 1]) * stride;
+    Lanes sum0{}, sum1{};
+    for (int64_t j = 0; j < stride; j += lanes) {
+      const Lanes here = at(x + j);
+      sum0 += here * (at(rows + first + j) - at(averages + first + j) * factor);
+      sum1 += here * (at(rows + second + j) - at(averages + second + j) * factor);
+    }
+    out[i] = fold(sum0);
+    out[i + 1] = fold(sum1);
+  }
+  for (; i < count; ++i) {
+    const int64_t first = (ids == nullptr ? i : ids[i]) * stride;
+    out[i] = averaged_dot_row(x, rows + first, averages + first, factor, stride);
   }
 }
 
@@ -86,6 +111,20 @@ void adagrad_averaged(const float* x, const Step& step, float* weights, float* s
     squares[j] = square;
     weights[j] -= move;
     averages[j] -= clock * move;
+  }
+}
+
+BOSCAGE_CLONES
+void adagrad_classes(float x, const float* gradients, const Step& step, float* weights, float* squares,
+                     float* averages, int64_t classes) {
+  const float rate = step.rate, epsilon = step.epsilon, clock = step.clock;
+  for (int64_t k = 0; k < classes; ++k) {
+    const float slope = gradients[k] * x;
+    const float square = squares[k] + slope * slope;
+    const float move = rate * slope / std::sqrt(square + epsilon);
+    squares[k] = square;
+    weights[k] -= move;
+    averages[k] -= clock * move;
   }
 }
 
@@ -155,6 +194,11 @@ void add_to_mean(const double* x, double share, double spread, double* mean, dou
 BOSCAGE_CLONES
 void axpy(float a, const float* x, float* y, int64_t n) {
   for (int64_t j = 0; j < n; ++j) y[j] += a * x[j];
+}
+
+BOSCAGE_CLONES
+void averaged_axpy(float a, const float* x, const float* average, float factor, float* y, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) y[j] += a * (x[j] - average[j] * factor);
 }
 
 }  // namespace boscage::online

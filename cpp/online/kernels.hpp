@@ -6,12 +6,28 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 namespace boscage::online {
 
 inline constexpr int64_t lanes = 16;
 constexpr int64_t padded(int64_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+// Vectors that start on a cache line: rows of a multiple of sixteen floats then never straddle one.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: conversions between element types are the point
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+  bool operator==(const AlignedAllocator&) const { return true; }
+};
+using Floats = std::vector<float, AlignedAllocator<float>>;
 
 // exp for x <= 0: 2^k times a polynomial on [-ln2/2, ln2/2]; relative error below 2e-7.
 [[gnu::always_inline]] inline float exp_negative(float x) {
@@ -49,6 +65,10 @@ void averaged_dots(const float* x, const float* rows, const float* averages, flo
 void adagrad(const float* x, const Step& step, float* weights, float* squares, int64_t n);
 void adagrad_averaged(const float* x, const Step& step, float* weights, float* squares, float* averages, int64_t n);
 
+// The same step of one feature for many classes: x is its value, gradients, weights, squares and averages by class.
+void adagrad_classes(float x, const float* gradients, const Step& step, float* weights, float* squares,
+                     float* averages, int64_t classes);
+
 // One step of size `rate` down |target - h| with gradient `gradient` * x, shortened so that the margin moves
 // by at most `limit` towards the target; scratch holds n floats. Returns the change of the margin (>= 0).
 float median_step(const float* x, const Step& step, float direction, float limit, float* weights, float* squares,
@@ -65,7 +85,8 @@ void scale_columns(const double* x, const double* centre, const double* radius, 
 // Adds a row to a class's mean and to the sum of squared deviations within classes.
 void add_to_mean(const double* x, double share, double spread, double* mean, double* within, int64_t n);
 
-// y += a * x.
+// y += a * x, and y += a * (x - factor * average).
 void axpy(float a, const float* x, float* y, int64_t n);
+void averaged_axpy(float a, const float* x, const float* average, float factor, float* y, int64_t n);
 
 }  // namespace boscage::online

@@ -33,7 +33,7 @@ struct Config {
 
 struct Workspace {
   RawRow raw;
-  std::vector<float> values, scores, scratch;
+  Floats values, scores, scratch;
   std::vector<int32_t> indices, candidates;
   std::vector<ClassStep> steps;
   std::vector<uint32_t> stamps;

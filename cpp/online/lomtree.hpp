@@ -81,7 +81,7 @@ class LomTree {
   Routers routers_;
   std::vector<Node> nodes_;
   int64_t swaps_ = 0;
-  std::vector<float> scratch_;
+  Floats scratch_;
 };
 
 }  // namespace boscage::online

@@ -69,7 +69,7 @@ void Routers::step(const Row& row, int32_t router, const Step& step) {
 }
 
 float Routers::median_step(const Row& row, int32_t router, const Step& step, float direction, float limit,
-                           std::vector<float>& scratch) {
+                           Floats& scratch) {
   scratch.resize(static_cast<size_t>(row.size));
   if (dense_) {
     const int64_t first = router * stride_;
@@ -107,8 +107,8 @@ void Routers::start(int32_t router, const std::vector<std::pair<int32_t, float>>
 
 void Routers::save(Archive& archive, const std::string& name, bool resume) const {
   if (dense_) {
-    archive[name + ".weights"] = weights_;
-    if (resume) archive[name + ".squares"] = squares_;
+    archive[name + ".weights"] = plain(weights_);
+    if (resume) archive[name + ".squares"] = plain(squares_);
     return;
   }
   std::vector<int64_t> offsets{0};
@@ -132,9 +132,11 @@ void Routers::load(Reader& reader, const std::string& name, int64_t size) {
   clear();
   size_ = size;
   if (dense_) {
-    weights_ = reader.take_weights(name + ".weights", size * stride_);
-    squares_ = reader.has(name + ".squares") ? reader.take_finite<float>(name + ".squares", size * stride_, 0.0)
-                                             : std::vector<float>(weights_.size(), 0.0f);
+    weights_ = aligned(reader.take_weights(name + ".weights", size * stride_));
+    squares_.assign(weights_.size(), 0.0f);
+    if (reader.has(name + ".squares")) {
+      squares_ = aligned(reader.take_finite<float>(name + ".squares", size * stride_, 0.0));
+    }
     return;
   }
   const auto offsets = reader.take_offsets(name + ".offsets", size);

@@ -30,7 +30,7 @@ class Routers {
   void step(const Row& row, int32_t router, const Step& step);
   // A step of the absolute loss in `direction` (+1 or -1) that moves the margin by at most `limit`; returns the move.
   float median_step(const Row& row, int32_t router, const Step& step, float direction, float limit,
-                    std::vector<float>& scratch);
+                    Floats& scratch);
   // Starting weights; pairs of (position, weight), increasing.
   void start(int32_t router, const std::vector<std::pair<int32_t, float>>& weights);
 
@@ -42,7 +42,7 @@ class Routers {
   int64_t stride_ = 0;
   bool dense_ = true;
   int64_t size_ = 0;
-  std::vector<float> weights_, squares_;  // dense
+  Floats weights_, squares_;          // dense
   std::vector<HashedWeights> nodes_;      // sparse
 };
 

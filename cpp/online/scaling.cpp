@@ -26,7 +26,7 @@ void Scaling::observe(const RawRow& raw, double weight) {
   }
 }
 
-Row Scaling::scale(const RawRow& raw, std::vector<float>& buffer, std::vector<int32_t>& indices) const {
+Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indices) const {
   if (centred_) {
     buffer.assign(static_cast<size_t>(stride()), 0.0f);
     scale_columns(raw.values.data(), centre_.data(), radius_.data(), buffer.data(), features_);
@@ -36,22 +36,20 @@ Row Scaling::scale(const RawRow& raw, std::vector<float>& buffer, std::vector<in
   // The number of rows in the mean square is common to all columns: it cancels when the row gets length 1.
   buffer.clear();
   indices.clear();
-  double largest = 0;
+  thread_local std::vector<double> wide;  // values before the row gets length 1 may exceed the range of float
+  wide.clear();
+  double length = 0;
   for (size_t i = 0; i < raw.values.size(); ++i) {
     const double square = squares_[static_cast<size_t>(raw.indices[i])];
-    if (square > 0) largest = std::max(largest, std::fabs(raw.values[i]) / std::sqrt(std::sqrt(square)));
-  }
-  double length = 0;
-  for (size_t i = 0; i < raw.values.size() && largest > 0; ++i) {
-    const double square = squares_[static_cast<size_t>(raw.indices[i])];
     if (!(square > 0)) continue;
-    const double value = raw.values[i] / std::sqrt(std::sqrt(square)) / largest;
-    buffer.push_back(static_cast<float>(value));
+    const double value = raw.values[i] / std::sqrt(std::sqrt(square));
+    wide.push_back(value);
     indices.push_back(raw.indices[i]);
     length += value * value;
   }
-  const auto shrink = static_cast<float>(length > 0 ? 1.0 / std::sqrt(length) : 1.0);
-  for (float& value : buffer) value *= shrink;
+  const double shrink = length > 0 && std::isfinite(length) ? 1.0 / std::sqrt(length) : 0.0;
+  buffer.resize(wide.size());
+  for (size_t i = 0; i < wide.size(); ++i) buffer[i] = static_cast<float>(wide[i] * shrink);
   buffer.push_back(1.0f);
   indices.push_back(static_cast<int32_t>(features_));
   return {buffer.data(), indices.data(), static_cast<int64_t>(buffer.size())};

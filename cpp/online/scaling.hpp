@@ -22,7 +22,7 @@ class Scaling {
 
   void observe(const RawRow& raw, double weight);
   // The scaled row; `buffer` owns its values. A column never seen moving counts as zero.
-  Row scale(const RawRow& raw, std::vector<float>& buffer, std::vector<int32_t>& indices) const;
+  Row scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indices) const;
   // Keeps the mean square length of scaled rows, constant included: steps are divided by its root.
   void measure(const Row& row, double weight);
   double mean_square() const { return mean_square_ > 0 ? mean_square_ : 1.0; }

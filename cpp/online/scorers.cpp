@@ -23,12 +23,18 @@ size_t seek(const std::vector<Scorers::Entry>& entries, size_t from, int32_t lab
   return static_cast<size_t>(std::lower_bound(begin + static_cast<int64_t>(from), end, label, before) - begin);
 }
 
-void apply(Scorers::Entry& entry, float value, float gradient, const Step& step) {
-  const float slope = gradient * value;
-  entry.square += slope * slope;
-  const float move = step.rate * slope / std::sqrt(entry.square + step.epsilon);
-  entry.weight -= move;
-  entry.average -= step.clock * move;
+void apply(float& weight, float& square, float& average, float slope, const Step& step) {
+  square += slope * slope;
+  const float move = step.rate * slope / std::sqrt(square + step.epsilon);
+  weight -= move;
+  average -= step.clock * move;
+}
+
+// A table of another length with the same contents, zeros added.
+std::vector<float> lengthened(const std::vector<float>& table, int64_t from, int64_t to) {
+  std::vector<float> out(static_cast<size_t>(3 * to), 0.0f);
+  for (int64_t part = 0; part < 3; ++part) std::copy_n(table.begin() + part * from, from, out.begin() + part * to);
+  return out;
 }
 
 }  // namespace
@@ -39,12 +45,15 @@ Scorers::Scorers(int64_t stride, bool dense) : stride_(stride), dense_(dense) {
 
 void Scorers::append(int64_t count) {
   classes_ += count;
-  if (!dense_) return;
+  if (!dense_) {
+    gradients_.resize(static_cast<size_t>(classes_), 0.0f);
+    return;
+  }
   for (auto* values : {&weights_, &squares_, &averages_}) values->resize(static_cast<size_t>(classes_ * stride_), 0.0f);
 }
 
-void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor,
-                     std::vector<float>& scratch, float* out) const {
+void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor, Floats& scratch,
+                     float* out) const {
   const auto count = static_cast<int64_t>(ids.size());
   if (dense_) {
     const int32_t* list = all ? nullptr : ids.data();
@@ -57,26 +66,53 @@ void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, 
   }
   if (4 * count >= classes_) {
     scratch.assign(static_cast<size_t>(classes_), 0.0f);
-    for (int64_t j = 0; j < row.size; ++j) {
-      const float value = row.values[j];
-      for (const Entry& entry : features_[static_cast<size_t>(row.indices[j])]) {
-        scratch[static_cast<size_t>(entry.label)] += value * (entry.weight - entry.average * factor);
-      }
-    }
+    score_all(row, factor, scratch.data());
     for (int64_t i = 0; i < count; ++i) out[i] = scratch[static_cast<size_t>(ids[static_cast<size_t>(i)])];
     return;
   }
   std::fill_n(out, count, 0.0f);
   for (int64_t j = 0; j < row.size; ++j) {
-    const auto& entries = features_[static_cast<size_t>(row.indices[j])];
+    const Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    const float value = row.values[j];
+    const int64_t length = feature.length();
     size_t at = 0;
-    for (int64_t i = 0; i < count && at < entries.size(); ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       const int32_t label = ids[static_cast<size_t>(i)];
-      at = seek(entries, at, label);
-      if (at < entries.size() && entries[at].label == label) {
-        out[i] += row.values[j] * (entries[at].weight - entries[at].average * factor);
+      if (label < length) {
+        const float* entry = feature.table.data() + label;
+        out[i] += value * (entry[0] - entry[2 * length] * factor);
+      } else if (at < feature.entries.size()) {
+        at = seek(feature.entries, at, label);
+        if (at == feature.entries.size() || feature.entries[at].label != label) continue;
+        out[i] += value * (feature.entries[at].weight - feature.entries[at].average * factor);
       }
     }
+  }
+}
+
+// The lists of a row's features lie anywhere in memory: asks for them before they are read.
+void Scorers::prefetch(const Row& row, int64_t j) const {
+  if (j + 12 < row.size) __builtin_prefetch(&features_[static_cast<size_t>(row.indices[j + 12])]);
+  if (j + 4 >= row.size) return;
+  const Feature& soon = features_[static_cast<size_t>(row.indices[j + 4])];
+  const char* data = soon.table.empty() ? reinterpret_cast<const char*>(soon.entries.data())
+                                        : reinterpret_cast<const char*>(soon.table.data());
+  const size_t bytes = soon.table.empty() ? soon.entries.size() * sizeof(Entry) : soon.table.size() * sizeof(float) / 3;
+  for (size_t at = 0; at < std::min<size_t>(bytes, 512); at += 64) __builtin_prefetch(data + at);
+}
+
+void Scorers::score_all(const Row& row, float factor, float* by_class) const {
+  for (int64_t j = 0; j < row.size; ++j) {
+    prefetch(row, j);
+    const Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    const float value = row.values[j];
+    const int64_t length = feature.length();
+    if (length > 0 && factor > 0) {
+      averaged_axpy(value, feature.table.data(), feature.table.data() + 2 * length, factor, by_class, length);
+    } else if (length > 0) {
+      axpy(value, feature.table.data(), by_class, length);
+    }
+    for (const Entry& entry : feature.entries) by_class[entry.label] += value * (entry.weight - entry.average * factor);
   }
 }
 
@@ -90,105 +126,91 @@ void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, Step s
     }
     return;
   }
+  creating_.clear();
+  for (const ClassStep& one : steps) {
+    gradients_[static_cast<size_t>(one.label)] = one.gradient;
+    if (one.create) creating_.push_back(one);
+  }
   for (int64_t j = 0; j < row.size; ++j) {
-    update_feature(features_[static_cast<size_t>(row.indices[j])], row.values[j], steps, step);
+    Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    // New entries first, with zero state: the step then treats all alike.
+    if (!creating_.empty()) create_entries(feature);
+    step_feature(feature, row.values[j], steps, step);
+  }
+  for (const ClassStep& one : steps) gradients_[static_cast<size_t>(one.label)] = 0;
+}
+
+void Scorers::step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step) {
+  const int64_t length = feature.length();
+  if (length > 0) {
+    float* table = feature.table.data();
+    if (static_cast<int64_t>(16 * steps.size()) > length) {  // zero gradients change nothing
+      adagrad_classes(value, gradients_.data(), step, table, table + length, table + 2 * length, length);
+      return;
+    }
+    for (const ClassStep& one : steps) {
+      if (one.label >= length) continue;
+      float* entry = table + one.label;
+      apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step);
+    }
+    return;
+  }
+  auto& entries = feature.entries;
+  if (entries.size() < 8 * steps.size()) {
+    for (Entry& entry : entries) {
+      const float gradient = gradients_[static_cast<size_t>(entry.label)];
+      if (gradient != 0) apply(entry.weight, entry.square, entry.average, gradient * value, step);
+    }
+    return;
+  }
+  size_t at = 0;
+  for (const ClassStep& one : steps) {
+    at = seek(entries, at, one.label);
+    if (at == entries.size() || entries[at].label != one.label) continue;
+    apply(entries[at].weight, entries[at].square, entries[at].average, one.gradient * value, step);
   }
 }
 
-void Scorers::update_feature(std::vector<Entry>& entries, float value, const std::vector<ClassStep>& steps, Step step) {
-  size_t at = 0, missing = 0;
-  for (const ClassStep& one : steps) {
-    at = seek(entries, at, one.label);
-    if (at < entries.size() && entries[at].label == one.label) {
-      apply(entries[at], value, one.gradient, step);
-    } else if (one.create) {
-      ++missing;
+void Scorers::create_entries(Feature& feature) {
+  auto& entries = feature.entries;
+  if (feature.length() > 0) {
+    if (creating_.back().label >= feature.length()) {
+      feature.table = lengthened(feature.table, feature.length(), classes_);
     }
+    return;
+  }
+  size_t at = 0, missing = 0;
+  for (const ClassStep& one : creating_) {
+    at = seek(entries, at, one.label);
+    if (at == entries.size() || entries[at].label != one.label) ++missing;
   }
   if (missing == 0) return;
-  // Merge the new entries in from the back; room grows by a quarter, not by half or more.
   const size_t old = entries.size();
+  if (2 * static_cast<int64_t>(old + missing) >= classes_ && classes_ > 16) {
+    feature.table.assign(static_cast<size_t>(3 * classes_), 0.0f);
+    for (const Entry& entry : entries) {
+      float* cell = feature.table.data() + entry.label;
+      cell[0] = entry.weight;
+      cell[classes_] = entry.square;
+      cell[2 * classes_] = entry.average;
+    }
+    entries = {};
+    return;
+  }
+  // Merge from the back; room grows by a quarter, not by half or more.
   if (entries.capacity() < old + missing) entries.reserve(old + std::max(missing, old / 4));
   entries.resize(old + missing);
   size_t from = old, to = old + missing;
-  for (auto one = steps.rbegin(); one != steps.rend() && missing > 0; ++one) {
+  for (auto one = creating_.rbegin(); one != creating_.rend() && to > from; ++one) {
     while (from > 0 && entries[from - 1].label > one->label) entries[--to] = entries[--from];
-    if (!one->create || (from > 0 && entries[from - 1].label == one->label)) continue;
+    if (from > 0 && entries[from - 1].label == one->label) continue;
     entries[--to] = Entry{one->label, 0, 0, 0};
-    apply(entries[to], value, one->gradient, step);
-    --missing;
   }
-}
-
-void Scorers::save(Archive& archive, bool resume, float factor) const {
-  if (dense_) {
-    std::vector<float> weights = weights_;
-    if (!resume) {
-      for (size_t i = 0; i < weights.size(); ++i) weights[i] -= averages_[i] * factor;
-    } else {
-      archive["scorers.squares"] = squares_;
-      archive["scorers.averages"] = averages_;
-    }
-    archive["scorers.weights"] = std::move(weights);
-    return;
-  }
-  std::vector<int64_t> offsets{0};
-  std::vector<int32_t> labels;
-  std::vector<float> weights, squares, averages;
-  for (const auto& entries : features_) {
-    for (const Entry& entry : entries) {
-      labels.push_back(entry.label);
-      weights.push_back(resume ? entry.weight : entry.weight - entry.average * factor);
-      squares.push_back(entry.square);
-      averages.push_back(entry.average);
-    }
-    offsets.push_back(static_cast<int64_t>(labels.size()));
-  }
-  archive["scorers.offsets"] = std::move(offsets);
-  archive["scorers.labels"] = std::move(labels);
-  archive["scorers.weights"] = std::move(weights);
-  if (!resume) return;
-  archive["scorers.squares"] = std::move(squares);
-  archive["scorers.averages"] = std::move(averages);
-}
-
-void Scorers::load(Reader& reader, int64_t classes) {
-  classes_ = classes;
-  const bool resume = reader.has("scorers.squares");
-  int64_t size = classes * stride_;
-  std::vector<int64_t> offsets;
-  if (!dense_) {
-    offsets = reader.take_offsets("scorers.offsets", stride_);
-    size = offsets.back();
-  }
-  weights_ = reader.take_weights("scorers.weights", size);
-  squares_.assign(weights_.size(), 0.0f);
-  averages_.assign(weights_.size(), 0.0f);
-  if (resume) {
-    squares_ = reader.take_finite<float>("scorers.squares", size, 0.0);
-    averages_ = reader.take_finite<float>("scorers.averages", size);
-  }
-  if (dense_) return;
-  const auto labels = reader.take_index<int32_t>("scorers.labels", size, 0, classes);
-  for (size_t feature = 0; feature < features_.size(); ++feature) {
-    auto& entries = features_[feature];
-    entries.clear();
-    entries.reserve(static_cast<size_t>(offsets[feature + 1] - offsets[feature]));
-    for (auto at = static_cast<size_t>(offsets[feature]); at < static_cast<size_t>(offsets[feature + 1]); ++at) {
-      if (!entries.empty() && labels[at] <= entries.back().label) {
-        throw BadState("the state's array 'scorers.labels' does not increase within a feature");
-      }
-      entries.push_back({labels[at], weights_[at], squares_[at], averages_[at]});
-    }
-  }
-  weights_ = {};
-  squares_ = {};
-  averages_ = {};
 }
 
 int64_t Scorers::bytes() const {
   int64_t sum = bytes_of(weights_) + bytes_of(squares_) + bytes_of(averages_) + bytes_of(features_);
-  for (const auto& entries : features_) sum += bytes_of(entries);
+  for (const Feature& feature : features_) sum += bytes_of(feature.entries) + bytes_of(feature.table);
   return sum;
 }
 

@@ -1,9 +1,9 @@
 // One linear scorer per class, trained by softmax on a list of candidate classes.
 //
 // Dense rows: a contiguous vector per class for the weights, the AdaGrad sums and the running average.
-// Sparse rows: a sorted list of classes per feature, so one row reads a few short lists instead of K long vectors;
-// an entry is made only when its class has a gradient worth storing (create_above), because small equal pushes on
-// all other classes cancel in the softmax. Prediction uses weights averaged over time, late steps counting more.
+// Sparse rows: a sorted list of classes per feature (a full table once half of the classes are in it), so one row
+// reads a few short lists instead of K long vectors; an entry is made only when its class has a gradient worth
+// storing, because small equal pushes on all other classes cancel in the softmax. Prediction uses weights averaged over time, late steps counting more.
 #pragma once
 
 #include <vector>
@@ -36,7 +36,7 @@ class Scorers {
 
   // Scores of the classes `ids` (sorted when rows are sparse; `all`: they are 0..K-1) by the averaged weights
   // w - factor * V, or by w itself when factor is 0. scratch: any vector.
-  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor, std::vector<float>& scratch,
+  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor, Floats& scratch,
               float* out) const;
   // Steps sorted by class when rows are sparse; the gradient of `step` is replaced by each class's own.
   void update(const Row& row, const std::vector<ClassStep>& steps, Step step);
@@ -47,13 +47,25 @@ class Scorers {
   int64_t bytes() const;
 
  private:
-  void update_feature(std::vector<Entry>& entries, float value, const std::vector<ClassStep>& steps, Step step);
+  struct Feature {
+    std::vector<Entry> entries;  // sorted by class; empty once the table is used
+    std::vector<float> table;    // weights, squares and averages of classes 0..length-1, one after the other
+    int64_t length() const { return static_cast<int64_t>(table.size() / 3); }
+  };
+
+  void create_entries(Feature& feature);
+  void load_features(Reader& reader, bool resume);
+  void step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step);
+  void prefetch(const Row& row, int64_t j) const;
+  void score_all(const Row& row, float factor, float* by_class) const;
 
   int64_t stride_ = 0;
   bool dense_ = true;
   int64_t classes_ = 0;
-  std::vector<float> weights_, squares_, averages_;  // dense
-  std::vector<std::vector<Entry>> features_;         // sparse
+  Floats weights_, squares_, averages_;  // dense
+  std::vector<Feature> features_;        // sparse
+  std::vector<float> gradients_;         // sparse: by class, zero between updates
+  std::vector<ClassStep> creating_;      // sparse: the steps that may make entries
 };
 
 }  // namespace boscage::online

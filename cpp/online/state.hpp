@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "online/kernels.hpp"
+
 namespace boscage::online {
 
 struct BadState : std::invalid_argument {
@@ -96,9 +98,12 @@ class Reader {
   Archive archive_;
 };
 
-template <class T>
-int64_t bytes_of(const std::vector<T>& values) {
-  return static_cast<int64_t>(values.capacity() * sizeof(T));
+template <class Vector>
+int64_t bytes_of(const Vector& values) {
+  return static_cast<int64_t>(values.capacity() * sizeof(typename Vector::value_type));
 }
+
+inline std::vector<float> plain(const Floats& values) { return {values.begin(), values.end()}; }
+inline Floats aligned(const std::vector<float>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace boscage::online
