@@ -57,6 +57,12 @@ void ClassMeans::add(int32_t label, const RawRow& raw, const Row& row, double we
   }
 }
 
+void ClassMeans::shift(int32_t from, int32_t to, RawRow& raw) const {
+  const double* old_mean = means_.data() + from * features_;
+  const double* new_mean = means_.data() + to * features_;
+  for (int64_t j = 0; j < features_; ++j) raw.values[static_cast<size_t>(j)] += new_mean[j] - old_mean[j];
+}
+
 MeanRows ClassMeans::rows(const std::vector<int32_t>& labels, const Scaling& scaling) const {
   MeanRows out;
   out.size_ = static_cast<int64_t>(labels.size());

@@ -38,6 +38,8 @@ class ClassMeans {
   void add(int32_t label, const RawRow& raw, const Row& row, double weight);
   double weight(int32_t label) const { return weights_[static_cast<size_t>(label)]; }
 
+  // Moves a dense row from one class to another by the difference of their means.
+  void shift(int32_t from, int32_t to, RawRow& raw) const;
   MeanRows rows(const std::vector<int32_t>& labels, const Scaling& scaling) const;
   // Variance within classes of every scaled column, kept away from zero.
   std::vector<float> variance(const Scaling& scaling) const;

@@ -70,23 +70,26 @@ void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids,
 }
 
 BOSCAGE_CLONES
-void averaged_dots(const float* x, const float* rows, const float* averages, float factor, int64_t stride,
+void averaged_dots(const float* x, const float* rows, const float* averages, const float* factors, int64_t stride,
                    const int32_t* ids, int64_t count, float* out) {
   int64_t i = 0;
   for (; i + 2 <= count; i += 2) {
-    const int64_t first = (ids == nullptr ? i : ids[i]) * stride, second = (ids == nullptr ? i + 1 : ids[i + 1]) * stride;
+    const int64_t id0 = ids == nullptr ? i : ids[i], id1 = ids == nullptr ? i + 1 : ids[i + 1];
+    const float *row0 = rows + id0 * stride, *row1 = rows + id1 * stride;
+    const float *average0 = averages + id0 * stride, *average1 = averages + id1 * stride;
+    const float factor0 = factors[id0], factor1 = factors[id1];
     Lanes sum0{}, sum1{};
     for (int64_t j = 0; j < stride; j += lanes) {
       const Lanes here = at(x + j);
-      sum0 += here * (at(rows + first + j) - at(averages + first + j) * factor);
-      sum1 += here * (at(rows + second + j) - at(averages + second + j) * factor);
+      sum0 += here * (at(row0 + j) - at(average0 + j) * factor0);
+      sum1 += here * (at(row1 + j) - at(average1 + j) * factor1);
     }
     out[i] = fold(sum0);
     out[i + 1] = fold(sum1);
   }
   for (; i < count; ++i) {
-    const int64_t first = (ids == nullptr ? i : ids[i]) * stride;
-    out[i] = averaged_dot_row(x, rows + first, averages + first, factor, stride);
+    const int64_t id = ids == nullptr ? i : ids[i];
+    out[i] = averaged_dot_row(x, rows + id * stride, averages + id * stride, factors[id], stride);
   }
 }
 
@@ -115,8 +118,8 @@ void adagrad_averaged(const float* x, const Step& step, float* weights, float* s
 }
 
 BOSCAGE_CLONES
-void adagrad_classes(float x, const float* gradients, const Step& step, float* weights, float* squares,
-                     float* averages, int64_t classes) {
+void adagrad_classes(float x, const float* gradients, const float* starts, const Step& step, float* weights,
+                     float* squares, float* averages, int64_t classes) {
   const float rate = step.rate, epsilon = step.epsilon, clock = step.clock;
   for (int64_t k = 0; k < classes; ++k) {
     const float slope = gradients[k] * x;
@@ -124,7 +127,7 @@ void adagrad_classes(float x, const float* gradients, const Step& step, float* w
     const float move = rate * slope / std::sqrt(square + epsilon);
     squares[k] = square;
     weights[k] -= move;
-    averages[k] -= clock * move;
+    averages[k] -= (clock - starts[k]) * move;
   }
 }
 
@@ -197,8 +200,8 @@ void axpy(float a, const float* x, float* y, int64_t n) {
 }
 
 BOSCAGE_CLONES
-void averaged_axpy(float a, const float* x, const float* average, float factor, float* y, int64_t n) {
-  for (int64_t j = 0; j < n; ++j) y[j] += a * (x[j] - average[j] * factor);
+void averaged_axpy(float a, const float* x, const float* average, const float* factors, float* y, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) y[j] += a * (x[j] - average[j] * factors[j]);
 }
 
 }  // namespace boscage::online

@@ -58,16 +58,17 @@ struct Step {
 // out[i] = x . row ids[i]; ids == nullptr means rows 0..count-1.
 void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out);
 
-// out[i] = x . (row - factor * average row): the averaged weights without forming them.
-void averaged_dots(const float* x, const float* rows, const float* averages, float factor, int64_t stride,
+// out[i] = x . (row - factor * average row): the averaged weights without forming them. factors by row.
+void averaged_dots(const float* x, const float* rows, const float* averages, const float* factors, int64_t stride,
                    const int32_t* ids, int64_t count, float* out);
 
 void adagrad(const float* x, const Step& step, float* weights, float* squares, int64_t n);
 void adagrad_averaged(const float* x, const Step& step, float* weights, float* squares, float* averages, int64_t n);
 
-// The same step of one feature for many classes: x is its value, gradients, weights, squares and averages by class.
-void adagrad_classes(float x, const float* gradients, const Step& step, float* weights, float* squares,
-                     float* averages, int64_t classes);
+// The same step of one feature for many classes: x is its value, everything else by class; a class's clock is that
+// of the step less its start.
+void adagrad_classes(float x, const float* gradients, const float* starts, const Step& step, float* weights,
+                     float* squares, float* averages, int64_t classes);
 
 // One step of size `rate` down |target - h| with gradient `gradient` * x, shortened so that the margin moves
 // by at most `limit` towards the target; scratch holds n floats. Returns the change of the margin (>= 0).
@@ -85,8 +86,8 @@ void scale_columns(const double* x, const double* centre, const double* radius, 
 // Adds a row to a class's mean and to the sum of squared deviations within classes.
 void add_to_mean(const double* x, double share, double spread, double* mean, double* within, int64_t n);
 
-// y += a * x, and y += a * (x - factor * average).
+// y += a * x, and y += a * (x - factors * average).
 void axpy(float a, const float* x, float* y, int64_t n);
-void averaged_axpy(float a, const float* x, const float* average, float factor, float* y, int64_t n);
+void averaged_axpy(float a, const float* x, const float* average, const float* factors, float* y, int64_t n);
 
 }  // namespace boscage::online

@@ -16,12 +16,12 @@ constexpr double clock_unit = 1024;      // keeps the fourth power of the time f
 constexpr int64_t rebuild_until = 64;    // rows per known class after which the class tree stays as it is
 constexpr int probes = 2;                // classes looked at for replay after each row
 
-float clock_at(int64_t examples) {
-  const double time = static_cast<double>(examples) / clock_unit;
+}  // namespace
+
+float Learner::clock() const {
+  const double time = static_cast<double>(examples_) / clock_unit;
   return static_cast<float>(time * time * time * time);
 }
-
-}  // namespace
 
 Learner::Learner(const Config& config) : config_(config) { make_parts(); }
 
@@ -62,18 +62,27 @@ void Learner::learn(const Batch& batch, const int32_t* labels, const double* wei
     if (!(weight > 0)) continue;
     read_row(batch, row, sparse, work_.raw);
     learn_row(work_.raw, labels[row], weight, keep, work_);
-    for (int probe = 0; replay && probe < probes; ++probe) {
-      int32_t label = 0;
-      double old_weight = 1;
-      if (!reservoir_.recall(examples_ * probes + probe, work_.raw, label, old_weight)) continue;
-      train(scaling_.scale(work_.raw, work_.values, work_.indices), label, old_weight, work_);
-    }
+    for (int probe = 0; replay && probe < probes; ++probe) replay_row(2 * (examples_ * probes + probe), work_);
   }
   control.advance(count);
 }
 
+// Trains on a stored row of a random class if the class is overdue. Few rows per class are stored, so with dense rows
+// every second time the row is another class's, moved by the difference of the class means.
+void Learner::replay_row(int64_t draw, Workspace& work) {
+  const int32_t label = reservoir_.pick_class(draw);
+  if (label < 0 || !reservoir_.overdue(label)) return;
+  const bool borrow = config_.centred && (examples_ & 1) == 1;
+  const int32_t source = borrow ? reservoir_.pick_class(draw + 1) : label;
+  double weight = 1;
+  reservoir_.recall(source, draw, work.raw, weight);
+  if (source != label) means_.shift(source, label, work.raw);
+  train(scaling_.scale(work.raw, work.values, work.indices), label, weight, work);
+}
+
 void Learner::meet(int32_t label) {
   is_known_[static_cast<size_t>(label)] = true;
+  if (!config_.lomtree) scorers_.start(label, clock());
   known_.insert(std::upper_bound(known_.begin(), known_.end(), label), label);
 }
 
@@ -137,7 +146,7 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
     }
   }
   work.scores.resize(ids.size());
-  scorers_.scores(row, ids, all, 0.0f, work.scratch, work.scores.data());
+  scorers_.scores(row, ids, all, nullptr, work.scratch, work.scores.data());
   softmax(work.scores.data(), static_cast<int64_t>(ids.size()));
   work.steps.clear();
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -146,12 +155,15 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
     if (size >= skip_below) work.steps.push_back({ids[i], gradient * scale, size >= create_above});
   }
   const auto rate = static_cast<float>(config_.learning_rate * unit);
-  scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock_at(examples_)});
+  scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
 }
 
-float Learner::average_factor() const { return examples_ > 0 ? 1.0f / clock_at(examples_) : 1.0f; }
+Floats Learner::average_factors() const {
+  return config_.lomtree ? Floats{} : scorers_.factors(clock());
+}
 
-void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, Workspace& work) const {
+void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Floats& factors,
+                           Workspace& work) const {
   read_row(batch, row, !config_.centred, work.raw);
   const Row scaled = scaling_.scale(work.raw, work.values, work.indices);
   if (known_.empty()) {  // nothing learnt: every class alike
@@ -167,7 +179,7 @@ void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilit
   find_candidates(scaled, work);
   work.scores.resize(work.candidates.size());
   const bool all = scores_all() && known() == classes_;
-  scorers_.scores(scaled, work.candidates, all, average_factor(), work.scratch, work.scores.data());
+  scorers_.scores(scaled, work.candidates, all, factors.data(), work.scratch, work.scores.data());
   if (need_probabilities) softmax(work.scores.data(), static_cast<int64_t>(work.scores.size()));
 }
 
@@ -250,8 +262,9 @@ int32_t best_label(const Workspace& work, const ClassOrder& order) {
 void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order, int32_t* labels,
                           double* probabilities, int threads, Control& control) const {
   const bool probable = probabilities != nullptr;
+  const Floats factors = average_factors();
   for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, probable, work);
+    distribution(batch, row, probable, factors, work);
     if (k == 1 && !probable) {
       labels[row] = best_label(work, order);
     } else {
@@ -262,8 +275,9 @@ void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order
 
 void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads,
                           Control& control) const {
+  const Floats factors = average_factors();
   for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, true, work);
+    distribution(batch, row, true, factors, work);
     // Normalised once more in double precision, so that rows sum to 1 to the last digits.
     double total = 0;
     for (float score : work.scores) total += static_cast<double>(score);

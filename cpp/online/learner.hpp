@@ -77,14 +77,17 @@ class Learner {
  private:
   void make_parts();
   void learn_row(const RawRow& raw, int32_t label, double weight, bool keep, Workspace& work);
+  void replay_row(int64_t draw, Workspace& work);
   void meet(int32_t label);
   void train(const Row& row, int32_t label, double weight, Workspace& work);
   void update_trees(const Row& row, int32_t label, bool is_new);
   void find_candidates(const Row& row, Workspace& work) const;
   bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
-  float average_factor() const;
+  float clock() const;  // the fourth power of the number of steps: averages give late times more weight
+  Floats average_factors() const;
   // Fills work.candidates and work.scores (probabilities) of one row.
-  void distribution(const Batch& batch, int64_t row, bool need_probabilities, Workspace& work) const;
+  void distribution(const Batch& batch, int64_t row, bool need_probabilities, const Floats& factors,
+                    Workspace& work) const;
   void leaf_distribution(const Row& row, Workspace& work) const;
 
   Config config_;

@@ -29,7 +29,7 @@ Archive Learner::save(bool resume) const {
     lomtree_.save(archive, full);
     return archive;
   }
-  scorers_.save(archive, full, average_factor());
+  scorers_.save(archive, full, clock());
   for (size_t tree = 0; tree < trees_.size(); ++tree) {
     trees_[tree].save(archive, "tree" + std::to_string(tree), full);
   }

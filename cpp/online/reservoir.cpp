@@ -38,21 +38,26 @@ void Reservoir::offer(int32_t label, const RawRow& raw, double weight) {
   std::transform(raw.values.begin(), raw.values.end(), stored.values.begin(), clipped);
 }
 
-bool Reservoir::recall(int64_t draw, RawRow& raw, int32_t& label, double& weight) const {
-  if (stocked_.empty()) return false;
-  const auto number = static_cast<uint64_t>(draw);
-  const double u = uniform(seed_, class_stream, number);
-  label = stocked_[static_cast<size_t>(u * static_cast<double>(stocked_.size()))];
+int32_t Reservoir::pick_class(int64_t draw) const {
+  if (stocked_.empty()) return -1;
+  const double u = uniform(seed_, class_stream, static_cast<uint64_t>(draw));
+  return stocked_[static_cast<size_t>(u * static_cast<double>(stocked_.size()))];
+}
+
+bool Reservoir::overdue(int32_t label) const {
   const Class& own = classes_[static_cast<size_t>(label)];
   const auto gap = static_cast<double>(seen_ - own.last);
-  if (gap * static_cast<double>(own.seen) <= patience * static_cast<double>(seen_)) return false;
-  const double v = uniform(seed_, row_stream, number);
-  const Stored& stored = own.rows[static_cast<size_t>(v * static_cast<double>(own.rows.size()))];
+  return gap * static_cast<double>(own.seen) > patience * static_cast<double>(seen_);
+}
+
+void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const {
+  const Class& own = classes_[static_cast<size_t>(label)];
+  const double u = uniform(seed_, row_stream, static_cast<uint64_t>(draw));
+  const Stored& stored = own.rows[static_cast<size_t>(u * static_cast<double>(own.rows.size()))];
   raw.sparse = !dense_;
   raw.indices = stored.indices;
   raw.values.assign(stored.values.begin(), stored.values.end());
   weight = stored.weight;
-  return true;
 }
 
 void Reservoir::save(Archive& archive) const {

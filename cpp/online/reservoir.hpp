@@ -1,8 +1,8 @@
 // A few rows of every class, replayed while the stream leaves the class out.
 //
 // Each class keeps a uniform sample of its rows. A class is overdue when the stream has gone on for several times its
-// usual gap without it; in a shuffled stream that is rare, in a stream sorted by class it is the rule. One random
-// class is looked at per row learnt, and one of its rows replayed if it is overdue.
+// usual gap without it; in a shuffled stream that is rare, in a stream sorted by class it is the rule. A random class
+// or two are looked at per row learnt, and a row of theirs is replayed if they are overdue.
 #pragma once
 
 #include <vector>
@@ -21,8 +21,11 @@ class Reservoir {
   void append(int64_t count) { classes_.resize(classes_.size() + static_cast<size_t>(count)); }
   // Counts a row of the stream and perhaps keeps it.
   void offer(int32_t label, const RawRow& raw, double weight);
-  // Looks at a random class; true if overdue, with one of its rows in `raw`.
-  bool recall(int64_t draw, RawRow& raw, int32_t& label, double& weight) const;
+  // A random class with stored rows; -1 if there is none. Draws are numbered: equal numbers, equal answers.
+  int32_t pick_class(int64_t draw) const;
+  bool overdue(int32_t label) const;
+  // One of the stored rows of a class.
+  void recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const;
 
   void save(Archive& archive) const;
   void load(Reader& reader, int64_t classes);

@@ -23,11 +23,11 @@ size_t seek(const std::vector<Scorers::Entry>& entries, size_t from, int32_t lab
   return static_cast<size_t>(std::lower_bound(begin + static_cast<int64_t>(from), end, label, before) - begin);
 }
 
-void apply(float& weight, float& square, float& average, float slope, const Step& step) {
+void apply(float& weight, float& square, float& average, float slope, const Step& step, float start) {
   square += slope * slope;
   const float move = step.rate * slope / std::sqrt(square + step.epsilon);
   weight -= move;
-  average -= step.clock * move;
+  average -= (step.clock - start) * move;
 }
 
 // A table of another length with the same contents, zeros added.
@@ -45,6 +45,7 @@ Scorers::Scorers(int64_t stride, bool dense) : stride_(stride), dense_(dense) {
 
 void Scorers::append(int64_t count) {
   classes_ += count;
+  starts_.resize(static_cast<size_t>(classes_), 0.0f);
   if (!dense_) {
     gradients_.resize(static_cast<size_t>(classes_), 0.0f);
     return;
@@ -52,13 +53,19 @@ void Scorers::append(int64_t count) {
   for (auto* values : {&weights_, &squares_, &averages_}) values->resize(static_cast<size_t>(classes_ * stride_), 0.0f);
 }
 
-void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor, Floats& scratch,
-                     float* out) const {
+Floats Scorers::factors(float clock) const {
+  Floats out(starts_.size(), 0.0f);
+  for (size_t k = 0; k < out.size(); ++k) out[k] = clock > starts_[k] ? 1.0f / (clock - starts_[k]) : 0.0f;
+  return out;
+}
+
+void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors,
+                     Floats& scratch, float* out) const {
   const auto count = static_cast<int64_t>(ids.size());
   if (dense_) {
     const int32_t* list = all ? nullptr : ids.data();
-    if (factor > 0) {
-      averaged_dots(row.values, weights_.data(), averages_.data(), factor, stride_, list, count, out);
+    if (factors != nullptr) {
+      averaged_dots(row.values, weights_.data(), averages_.data(), factors, stride_, list, count, out);
     } else {
       dots(row.values, weights_.data(), stride_, list, count, out);
     }
@@ -66,7 +73,7 @@ void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, 
   }
   if (4 * count >= classes_) {
     scratch.assign(static_cast<size_t>(classes_), 0.0f);
-    score_all(row, factor, scratch.data());
+    score_all(row, factors, scratch.data());
     for (int64_t i = 0; i < count; ++i) out[i] = scratch[static_cast<size_t>(ids[static_cast<size_t>(i)])];
     return;
   }
@@ -80,10 +87,11 @@ void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, 
       const int32_t label = ids[static_cast<size_t>(i)];
       if (label < length) {
         const float* entry = feature.table.data() + label;
-        out[i] += value * (entry[0] - entry[2 * length] * factor);
+        out[i] += value * (entry[0] - entry[2 * length] * (factors != nullptr ? factors[label] : 0.0f));
       } else if (at < feature.entries.size()) {
         at = seek(feature.entries, at, label);
         if (at == feature.entries.size() || feature.entries[at].label != label) continue;
+        const float factor = factors != nullptr ? factors[label] : 0.0f;
         out[i] += value * (feature.entries[at].weight - feature.entries[at].average * factor);
       }
     }
@@ -101,27 +109,32 @@ void Scorers::prefetch(const Row& row, int64_t j) const {
   for (size_t at = 0; at < std::min<size_t>(bytes, 512); at += 64) __builtin_prefetch(data + at);
 }
 
-void Scorers::score_all(const Row& row, float factor, float* by_class) const {
+void Scorers::score_all(const Row& row, const float* factors, float* by_class) const {
   for (int64_t j = 0; j < row.size; ++j) {
     prefetch(row, j);
     const Feature& feature = features_[static_cast<size_t>(row.indices[j])];
     const float value = row.values[j];
     const int64_t length = feature.length();
-    if (length > 0 && factor > 0) {
-      averaged_axpy(value, feature.table.data(), feature.table.data() + 2 * length, factor, by_class, length);
+    if (length > 0 && factors != nullptr) {
+      averaged_axpy(value, feature.table.data(), feature.table.data() + 2 * length, factors, by_class, length);
     } else if (length > 0) {
       axpy(value, feature.table.data(), by_class, length);
     }
-    for (const Entry& entry : feature.entries) by_class[entry.label] += value * (entry.weight - entry.average * factor);
+    for (const Entry& entry : feature.entries) {
+      const float factor = factors != nullptr ? factors[entry.label] : 0.0f;
+      by_class[entry.label] += value * (entry.weight - entry.average * factor);
+    }
   }
 }
 
-void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, Step step) {
+void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, const Step& step) {
   if (dense_) {
     for (const ClassStep& one : steps) {
       const int64_t first = one.label * stride_;
-      step.gradient = one.gradient;
-      adagrad_averaged(row.values, step, weights_.data() + first, squares_.data() + first, averages_.data() + first,
+      Step own = step;
+      own.gradient = one.gradient;
+      own.clock = step.clock - starts_[static_cast<size_t>(one.label)];
+      adagrad_averaged(row.values, own, weights_.data() + first, squares_.data() + first, averages_.data() + first,
                        stride_);
     }
     return;
@@ -145,13 +158,14 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
   if (length > 0) {
     float* table = feature.table.data();
     if (static_cast<int64_t>(16 * steps.size()) > length) {  // zero gradients change nothing
-      adagrad_classes(value, gradients_.data(), step, table, table + length, table + 2 * length, length);
+      adagrad_classes(value, gradients_.data(), starts_.data(), step, table, table + length, table + 2 * length, length);
       return;
     }
     for (const ClassStep& one : steps) {
       if (one.label >= length) continue;
       float* entry = table + one.label;
-      apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step);
+      apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step,
+          starts_[static_cast<size_t>(one.label)]);
     }
     return;
   }
@@ -159,7 +173,8 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
   if (entries.size() < 8 * steps.size()) {
     for (Entry& entry : entries) {
       const float gradient = gradients_[static_cast<size_t>(entry.label)];
-      if (gradient != 0) apply(entry.weight, entry.square, entry.average, gradient * value, step);
+      if (gradient != 0) apply(entry.weight, entry.square, entry.average, gradient * value, step,
+                               starts_[static_cast<size_t>(entry.label)]);
     }
     return;
   }
@@ -167,7 +182,8 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
   for (const ClassStep& one : steps) {
     at = seek(entries, at, one.label);
     if (at == entries.size() || entries[at].label != one.label) continue;
-    apply(entries[at].weight, entries[at].square, entries[at].average, one.gradient * value, step);
+    apply(entries[at].weight, entries[at].square, entries[at].average, one.gradient * value, step,
+          starts_[static_cast<size_t>(one.label)]);
   }
 }
 

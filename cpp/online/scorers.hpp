@@ -3,7 +3,8 @@
 // Dense rows: a contiguous vector per class for the weights, the AdaGrad sums and the running average.
 // Sparse rows: a sorted list of classes per feature (a full table once half of the classes are in it), so one row
 // reads a few short lists instead of K long vectors; an entry is made only when its class has a gradient worth
-// storing, because small equal pushes on all other classes cancel in the softmax. Prediction uses weights averaged over time, late steps counting more.
+// storing, because small equal pushes on all other classes cancel in the softmax. Prediction uses weights averaged over
+// time since the class started, late times counting more.
 #pragma once
 
 #include <vector>
@@ -34,15 +35,20 @@ class Scorers {
   int64_t classes() const { return classes_; }
   void append(int64_t count);
 
-  // Scores of the classes `ids` (sorted when rows are sparse; `all`: they are 0..K-1) by the averaged weights
-  // w - factor * V, or by w itself when factor is 0. scratch: any vector.
-  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, float factor, Floats& scratch,
+  // A class starts its average at this clock; nothing before it counts.
+  void start(int32_t label, float clock) { starts_[static_cast<size_t>(label)] = clock; }
+  // Factors of the averages by class at a clock: averaged weights are w - factor * V.
+  Floats factors(float clock) const;
+
+  // Scores of the classes `ids` (sorted when rows are sparse; `all`: they are 0..K-1) by the averaged weights,
+  // or by w itself when factors is nullptr. scratch: any vector.
+  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors, Floats& scratch,
               float* out) const;
   // Steps sorted by class when rows are sparse; the gradient of `step` is replaced by each class's own.
-  void update(const Row& row, const std::vector<ClassStep>& steps, Step step);
+  void update(const Row& row, const std::vector<ClassStep>& steps, const Step& step);
 
-  // factor: with resume false the averaged weights are stored and nothing else.
-  void save(Archive& archive, bool resume, float factor) const;
+  // With resume false the averaged weights at `clock` are stored and nothing else.
+  void save(Archive& archive, bool resume, float clock) const;
   void load(Reader& reader, int64_t classes);
   int64_t bytes() const;
 
@@ -57,11 +63,12 @@ class Scorers {
   void load_features(Reader& reader, bool resume);
   void step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step);
   void prefetch(const Row& row, int64_t j) const;
-  void score_all(const Row& row, float factor, float* by_class) const;
+  void score_all(const Row& row, const float* factors, float* by_class) const;
 
   int64_t stride_ = 0;
   bool dense_ = true;
   int64_t classes_ = 0;
+  std::vector<float> starts_;            // clock of each class's start
   Floats weights_, squares_, averages_;  // dense
   std::vector<Feature> features_;        // sparse
   std::vector<float> gradients_;         // sparse: by class, zero between updates

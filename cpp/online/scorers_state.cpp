@@ -5,11 +5,15 @@
 
 namespace boscage::online {
 
-void Scorers::save(Archive& archive, bool resume, float factor) const {
+void Scorers::save(Archive& archive, bool resume, float clock) const {
+  const Floats factor = factors(clock);
+  if (resume) archive["scorers.starts"] = starts_;
   if (dense_) {
     std::vector<float> weights = plain(weights_);
     if (!resume) {
-      for (size_t i = 0; i < weights.size(); ++i) weights[i] -= averages_[i] * factor;
+      for (size_t i = 0; i < weights.size(); ++i) {
+        weights[i] -= averages_[i] * factor[i / static_cast<size_t>(stride_)];
+      }
     } else {
       archive["scorers.squares"] = plain(squares_);
       archive["scorers.averages"] = plain(averages_);
@@ -23,14 +27,14 @@ void Scorers::save(Archive& archive, bool resume, float factor) const {
   for (const Feature& feature : features_) {
     for (const Entry& entry : feature.entries) {
       labels.push_back(entry.label);
-      weights.push_back(resume ? entry.weight : entry.weight - entry.average * factor);
+      weights.push_back(resume ? entry.weight : entry.weight - entry.average * factor[static_cast<size_t>(entry.label)]);
       squares.push_back(entry.square);
       averages.push_back(entry.average);
     }
     const int64_t length = feature.length();
     for (int64_t at = 0; at < (resume ? 3 * length : length); ++at) {
       const float* cell = feature.table.data() + at;
-      tables.push_back(resume ? cell[0] : cell[0] - cell[2 * length] * factor);
+      tables.push_back(resume ? cell[0] : cell[0] - cell[2 * length] * factor[static_cast<size_t>(at)]);
     }
     offsets.push_back(static_cast<int64_t>(labels.size()));
     table_offsets.push_back(static_cast<int64_t>(tables.size()));
@@ -48,6 +52,8 @@ void Scorers::save(Archive& archive, bool resume, float factor) const {
 void Scorers::load(Reader& reader, int64_t classes) {
   classes_ = classes;
   const bool resume = reader.has("scorers.squares");
+  starts_.assign(static_cast<size_t>(resume ? 0 : classes), 0.0f);
+  if (resume) starts_ = reader.take_finite<float>("scorers.starts", classes, 0.0);
   if (dense_) {
     const int64_t size = classes * stride_;
     weights_ = aligned(reader.take_weights("scorers.weights", size));
