@@ -96,34 +96,41 @@ on::Archive to_archive(const nb::dict& state) {
 
 on::Learner from_state(const nb::dict& state) { return on::Learner(to_archive(state)); }
 
-// Learns in place when the work is short; long work happens on a copy, so that Ctrl-C leaves the model as it was.
-void learn(on::Learner& learner, const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights,
-           std::optional<In1<int64_t>> order, bool replay, bool keep, nb::object progress) {
-  const on::Batch& batch = rows.batch;
+void check_learning(const on::Learner& learner, const on::Batch& batch, const In1<int32_t>& labels,
+                    const std::optional<In1<double>>& weights, const std::optional<In1<int64_t>>& order,
+                    int64_t classes) {
   check_width(learner, batch);
+  require(learner.can_learn(), "this model was saved without its learning state");
+  require(classes >= learner.classes() && classes < INT32_MAX - 1, "classes cannot be taken away");
   require(static_cast<int64_t>(labels.size()) == batch.rows, "labels must have one entry per row");
   require(!weights || static_cast<int64_t>(weights->size()) == batch.rows, "weights must have one entry per row");
-  for (int32_t label : view(labels)) require(label >= 0 && label < learner.classes(), "a label is out of range");
+  for (int32_t label : view(labels)) require(label >= 0 && label < classes, "a label is out of range");
   if (weights) {
     for (double weight : view(*weights)) require(weight >= 0 && weight <= 1e9, "a weight is out of range");
   }
   if (order) {
     for (int64_t row : view(*order)) require(row >= 0 && row < batch.rows, "order names a row out of range");
   }
+}
+
+// Learns in place when the work is short; long work happens on a copy, so that Ctrl-C leaves the model as it was.
+void learn(on::Learner& learner, const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights,
+           std::optional<In1<int64_t>> order, int64_t classes, bool replay, bool keep, nb::object progress) {
+  const on::Batch& batch = rows.batch;
+  check_learning(learner, batch, labels, weights, order, classes);
   const int64_t count = order ? static_cast<int64_t>(order->size()) : batch.rows;
   const double* by_row = weights ? weights->data() : nullptr;
   const int64_t* in_order = order ? order->data() : nullptr;
-  const bool brief = is_short(batch);
-  if (brief) {
-    run(true, progress, [&](Control& control) {
-      learner.learn(batch, labels.data(), by_row, in_order, count, replay, keep, control);
-    });
+  const auto work = [&](on::Learner& target, Control& control) {
+    target.add_classes(classes - target.classes());
+    target.learn(batch, labels.data(), by_row, in_order, count, replay, keep, control);
+  };
+  if (is_short(batch)) {
+    run(true, progress, [&](Control& control) { work(learner, control); });
     return;
   }
   on::Learner copy = learner;
-  run(false, progress, [&](Control& control) {
-    copy.learn(batch, labels.data(), by_row, in_order, count, replay, keep, control);
-  });
+  run(false, progress, [&](Control& control) { work(copy, control); });
   learner = std::move(copy);
 }
 
@@ -214,14 +221,12 @@ void bind_online(nb::module_& module) {
       .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a,
            "learning_rate"_a, "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a,
            "max_records"_a, "replay"_a)
-      .def("add_classes", &on::Learner::add_classes, "count"_a)
       .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
-           "order"_a.noconvert().none(), "replay"_a, "keep"_a, "progress"_a.none())
+           "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
       .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)
       .def("state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
       .def_static("from_state", &from_state, "state"_a)
-      .def("copy", [](const on::Learner& learner) { return on::Learner(learner); })
       .def("memory",
            [](const on::Learner& learner) {
              nb::dict out;
@@ -232,7 +237,6 @@ void bind_online(nb::module_& module) {
       .def_prop_ro("n_known", &on::Learner::known)
       .def_prop_ro("n_examples", &on::Learner::examples)
       .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
-      .def_prop_ro("lomtree", [](const on::Learner& learner) { return learner.config().lomtree; })
       .def_prop_ro("can_learn", &on::Learner::can_learn)
       .def("__getstate__", [](const on::Learner& learner) { return to_dict(learner.save(true)); })
       .def("__setstate__", [](on::Learner& learner, const nb::dict& state) { new (&learner) on::Learner(to_archive(state)); });

@@ -56,7 +56,8 @@ void Learner::learn(const Batch& batch, const int32_t* labels, const double* wei
   if (!can_learn_) throw std::invalid_argument("this model was saved without its learning state");
   const bool sparse = !config_.centred;
   for (int64_t i = 0; i < count; ++i) {
-    if ((i & 255) == 0) control.check();
+    if ((i & 63) == 0) control.check();
+    if ((i & 1023) == 1023) control.advance(1024);
     const int64_t row = order == nullptr ? i : order[i];
     const double weight = weights == nullptr ? 1.0 : weights[row];
     if (!(weight > 0)) continue;
@@ -64,7 +65,6 @@ void Learner::learn(const Batch& batch, const int32_t* labels, const double* wei
     learn_row(work_.raw, labels[row], weight, keep, work_);
     for (int probe = 0; replay && probe < probes; ++probe) replay_row(2 * (examples_ * probes + probe), work_);
   }
-  control.advance(count);
 }
 
 // Trains on a stored row of a random class if the class is overdue. Few rows per class are stored, so with dense rows
