@@ -95,7 +95,7 @@ Learner::Learner(Archive archive) {
   if (config_.lomtree) {
     lomtree_.load(reader, classes_);
   } else {
-    scorers_.load(reader, classes_);
+    scorers_.load(reader, classes_, known_);
     for (size_t tree = 0; tree < trees_.size(); ++tree) {
       trees_[tree].load(reader, "tree" + std::to_string(tree), known_);
       if (trees_[tree].empty() != trees_[0].empty()) throw BadState("the state's class trees disagree");

@@ -191,7 +191,7 @@ void Scorers::create_entries(Feature& feature) {
   auto& entries = feature.entries;
   if (feature.length() > 0) {
     if (creating_.back().label >= feature.length()) {
-      feature.table = lengthened(feature.table, feature.length(), classes_);
+      feature.table = lengthened(feature.table, feature.length(), reach_);
     }
     return;
   }
@@ -202,13 +202,14 @@ void Scorers::create_entries(Feature& feature) {
   }
   if (missing == 0) return;
   const size_t old = entries.size();
-  if (2 * static_cast<int64_t>(old + missing) >= classes_ && classes_ > 16) {
-    feature.table.assign(static_cast<size_t>(3 * classes_), 0.0f);
+  // Decided by the classes known, not by those the caller has announced: batches must not matter.
+  if (2 * static_cast<int64_t>(old + missing) >= known_ && known_ > 16) {
+    feature.table.assign(static_cast<size_t>(3 * reach_), 0.0f);
     for (const Entry& entry : entries) {
       float* cell = feature.table.data() + entry.label;
       cell[0] = entry.weight;
-      cell[classes_] = entry.square;
-      cell[2 * classes_] = entry.average;
+      cell[reach_] = entry.square;
+      cell[2 * reach_] = entry.average;
     }
     entries = {};
     return;

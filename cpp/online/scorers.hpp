@@ -35,8 +35,11 @@ class Scorers {
   int64_t classes() const { return classes_; }
   void append(int64_t count);
 
-  // A class starts its average at this clock; nothing before it counts.
-  void start(int32_t label, float clock) { starts_[static_cast<size_t>(label)] = clock; }
+  // A class becomes known and starts its average at this clock; nothing before it counts.
+  void start(int32_t label, float clock) {
+    starts_[static_cast<size_t>(label)] = clock;
+    count_known(label);
+  }
   // Factors of the averages by class at a clock: averaged weights are w - factor * V.
   Floats factors(float clock) const;
 
@@ -49,7 +52,7 @@ class Scorers {
 
   // With resume false the averaged weights at `clock` are stored and nothing else.
   void save(Archive& archive, bool resume, float clock) const;
-  void load(Reader& reader, int64_t classes);
+  void load(Reader& reader, int64_t classes, const std::vector<int32_t>& known);
   int64_t bytes() const;
 
  private:
@@ -59,6 +62,10 @@ class Scorers {
     int64_t length() const { return static_cast<int64_t>(table.size() / 3); }
   };
 
+  void count_known(int32_t label) {
+    ++known_;
+    reach_ = label >= reach_ ? label + 1 : reach_;
+  }
   void create_entries(Feature& feature);
   void load_features(Reader& reader, bool resume);
   void step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step);
@@ -68,6 +75,7 @@ class Scorers {
   int64_t stride_ = 0;
   bool dense_ = true;
   int64_t classes_ = 0;
+  int64_t known_ = 0, reach_ = 0;        // known classes, and one more than the largest of their numbers
   std::vector<float> starts_;            // clock of each class's start
   Floats weights_, squares_, averages_;  // dense
   std::vector<Feature> features_;        // sparse

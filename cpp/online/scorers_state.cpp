@@ -49,8 +49,9 @@ void Scorers::save(Archive& archive, bool resume, float clock) const {
   archive["scorers.averages"] = std::move(averages);
 }
 
-void Scorers::load(Reader& reader, int64_t classes) {
+void Scorers::load(Reader& reader, int64_t classes, const std::vector<int32_t>& known) {
   classes_ = classes;
+  for (int32_t label : known) count_known(label);
   const bool resume = reader.has("scorers.squares");
   starts_.assign(static_cast<size_t>(resume ? 0 : classes), 0.0f);
   if (resume) starts_ = reader.take_finite<float>("scorers.starts", classes, 0.0);
@@ -71,7 +72,7 @@ void Scorers::load_features(Reader& reader, bool resume) {
   gradients_.assign(static_cast<size_t>(classes_), 0.0f);
   const auto offsets = reader.take_offsets("scorers.offsets", stride_);
   const int64_t size = offsets.back();
-  const auto labels = reader.take_index<int32_t>("scorers.labels", size, 0, classes_);
+  const auto labels = reader.take_index<int32_t>("scorers.labels", size, 0, reach_);
   const auto weights = reader.take_weights("scorers.weights", size);
   const std::vector<float> zeros(static_cast<size_t>(size), 0.0f);
   const auto squares = resume ? reader.take_finite<float>("scorers.squares", size, 0.0) : zeros;
@@ -91,7 +92,7 @@ void Scorers::load_features(Reader& reader, bool resume) {
     const int64_t cells = table_offsets[at + 1] - table_offsets[at];
     if (cells == 0) continue;
     const int64_t length = cells / parts;
-    if (cells % parts != 0 || length > classes_ || !feature.entries.empty()) {
+    if (cells % parts != 0 || length > reach_ || !feature.entries.empty()) {
       throw BadState("a table of the state's scorers has the wrong length");
     }
     feature.table.assign(static_cast<size_t>(3 * length), 0.0f);

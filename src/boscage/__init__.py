@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
-    from boscage.optimal import OptimalTreeClassifier
     from boscage.online import LOMTreeClassifier
+    from boscage.optimal import OptimalTreeClassifier
     from boscage.splits import Axis
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
