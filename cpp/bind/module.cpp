@@ -7,6 +7,7 @@ namespace nb = nanobind;
 namespace boscage::bind {
 void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
+void bind_online(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
@@ -17,6 +18,7 @@ NB_MODULE(_core, module) {
   module.def("uniform", &boscage::uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
   boscage::bind::bind_criteria(module);
   boscage::bind::bind_grow(module);
+  boscage::bind::bind_online(module);
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);
   boscage::bind::bind_optimal(module);

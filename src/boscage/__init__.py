@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
+    from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
     from boscage.splits import Axis
     from boscage.top_down import TopDownTreeClassifier
@@ -33,6 +34,7 @@ _HOME = {
     "Gini": "criteria",
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
+    "LOMTreeClassifier": "online",
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
@@ -58,6 +60,7 @@ __all__ = [
     "Gini",
     "HeaviestFirst",
     "IncompatibleParts",
+    "LOMTreeClassifier",
     "Majority",
     "ModelFileError",
     "ModifiedGini",
