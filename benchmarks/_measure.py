@@ -56,7 +56,7 @@ def peak_growth(code: str) -> float:
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on, without naming the machine."""
+    """Say what the figures were measured on, without naming the machine."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def fit(criterion: str) -> None:
             continue
         X, y = found
         ours, theirs = TopDownTreeClassifier(criterion=criterion), DecisionTreeClassifier(criterion=criterion)
-        our_time, their_time = seconds(lambda: ours.fit(X, y)), seconds(lambda: theirs.fit(X, y))
+        our_time, their_time = seconds(partial(ours.fit, X, y)), seconds(partial(theirs.fit, X, y))
         rows.append(
             {
                 "data": name,
@@ -63,8 +63,8 @@ def threads() -> None:
     for name in NAMES:
         if (found := data(name)) is None:
             continue
-        one = wall_seconds(lambda found=found: TopDownTreeClassifier(n_jobs=1).fit(*found))
-        two = wall_seconds(lambda found=found: TopDownTreeClassifier(n_jobs=2).fit(*found))
+        one = wall_seconds(partial(TopDownTreeClassifier(n_jobs=1).fit, *found))
+        two = wall_seconds(partial(TopDownTreeClassifier(n_jobs=2).fit, *found))
         rows.append({"data": name, "one thread s": one, "two threads s": two, "speed-up": one / two})
     report("axis_threads", "Fit with two threads (elapsed s)", rows)
 
@@ -76,8 +76,8 @@ def predict() -> None:
             continue
         X, y = found
         ours, theirs = TopDownTreeClassifier().fit(X, y), DecisionTreeClassifier(random_state=0).fit(X, y)
-        our_time = seconds(lambda ours=ours, X=X: ours.predict(X), 7)
-        their_time = seconds(lambda theirs=theirs, X=X: theirs.predict(X), 7)
+        our_time = seconds(partial(ours.predict, X), 7)
+        their_time = seconds(partial(theirs.predict, X), 7)
         rows.append({"data": name, "boscage s": our_time, "scikit-learn s": their_time, "ratio": our_time / their_time})
     report("axis_predict", "Predict the training rows, one thread (CPU s)", rows)
 
@@ -112,7 +112,8 @@ def small() -> None:
         ("predict_proba one row", lambda: ours.predict_proba(row), lambda: theirs.predict_proba(row)),
     ]:
         our_time, their_time = times(a), times(b)
-        rows.append({"what": what, "boscage µs": our_time, "scikit-learn µs": their_time, "ratio": our_time / their_time})
+        ratio = our_time / their_time
+        rows.append({"what": what, "boscage µs": our_time, "scikit-learn µs": their_time, "ratio": ratio})
     report("axis_small", "Small data (CPU µs)", rows)
 
 

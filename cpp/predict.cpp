@@ -18,8 +18,10 @@ Sides sides(Routing routing, double score) {
     const double clipped = std::clamp(score, -1.0, 1.0);
     return {(1.0 - clipped) / 2.0, (1.0 + clipped) / 2.0};
   }
-  // Each side by its own exponential, so that the small one keeps its digits.
-  return {1.0 / (1.0 + std::exp(score)), 1.0 / (1.0 + std::exp(-score))};
+  // From the exponential that cannot overflow, so that the small side keeps its digits.
+  const double e = std::exp(-std::abs(score));
+  const double small = e / (1.0 + e), large = 1.0 / (1.0 + e);
+  return score > 0 ? Sides{small, large} : Sides{large, small};
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 """The synthetic data of weighted optimal trees."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def test_linear_with_errors(n, k, wrong):
     assert (box != y).sum() == int(wrong * n)
     for j in range(3):
         ends = [(X[box == c, j].min(), X[box == c, j].max()) for c in range(k)]
-        assert all(a[1] <= b[0] for a, b in zip(ends, ends[1:]))
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(ends))
         assert max(high - low for low, high in ends) <= 5
         assert -10 <= X[:, j].min() <= 5
 

@@ -179,3 +179,14 @@ def test_columns_of_many_values_and_of_few_agree(rng):
     )
     np.testing.assert_array_equal(sorted_.tree_.feature, counted.feature)
     np.testing.assert_array_equal(sorted_.tree_.threshold, counted.threshold)
+
+
+def test_a_function_of_your_own_is_a_criterion(rng):
+    X, y = rng.normal(size=(300, 4)), rng.choice(["no", "yes"], 300)
+    own = TopDownTreeClassifier(criterion=lambda q: 4 * q * (1 - q), max_leaf_nodes=20).fit(X, y)
+    gini = TopDownTreeClassifier(criterion="gini", max_leaf_nodes=20).fit(X, y)
+    np.testing.assert_array_equal(own.tree_.feature, gini.tree_.feature)
+    np.testing.assert_array_equal(own.tree_.threshold, gini.tree_.threshold)
+    np.testing.assert_allclose(own.trajectory_["potential"], gini.trajectory_["potential"], atol=1e-9)
+    with pytest.raises(ValueError, match="concave"):
+        TopDownTreeClassifier(criterion=lambda q: (4 * q * (1 - q)) ** 2).fit(X, y)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_optimal import optimal_objective, tree_objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -20,6 +19,7 @@ import boscage
 from boscage import OptimalTreeClassifier, TopDownTreeClassifier
 from boscage.datasets import load_dataset, make_linear_with_errors, make_three_spheres
 from boscage.optimal import parse_bytes
+from reference_optimal import optimal_objective, tree_objective
 
 ALPHAS = [0.0, 0.001, 0.01, 0.02, 0.05]
 
@@ -37,7 +37,8 @@ def random_problem(seed, most_rows, depth):
     if g.random() < 0.2:
         X[:, 0] = 1.0
     y = np.where(g.random(n) < 0.7, (X[:, -1] > np.median(X[:, -1])) + (X[:, 0] > 0), g.integers(0, k, n)) % k
-    weight = [None, g.integers(1, 4, n).astype(float), g.uniform(0.5, 1.5, n), g.exponential(size=n)][int(g.integers(4))]
+    kinds = [None, g.integers(1, 4, n).astype(float), g.uniform(0.5, 1.5, n), g.exponential(size=n)]
+    weight = kinds[int(g.integers(4))]
     X = X.astype(np.float32) if g.random() < 0.3 else X
     return X, np.unique(y, return_inverse=True)[1], weight, ALPHAS[int(g.integers(len(ALPHAS)))]
 

@@ -109,6 +109,20 @@ def test_equality_is_by_content():
     assert InputMap(shift=[1.0]) != InputMap(scale=[1.0])
 
 
+def test_parts_are_shown_in_a_few_characters():
+    assert (
+        repr(InputMap(shift=[1.0, 2.0], fill=np.zeros(1000)))
+        == "InputMap(fill=<float64 1000>, shift=[1.0, 2.0], unit_rows=False)"
+    )
+    assert repr(Schema(900, feature_names=["a"] * 900)) == (
+        "Schema(n_features=900, dtype='float64', feature_names=<900 entries>, n_categories=<int64 900>)"
+    )
+    assert (
+        repr(LeafModels(np.zeros((3, 2, 5)), np.zeros((3, 2))))
+        == "LeafModels(coef=<float64 3×2×5>, intercept=<float64 3×2>)"
+    )
+
+
 def test_replace_and_joblib(tmp_path):
     tree = replace(example(), routing="logistic")
     assert tree.routing == "logistic"

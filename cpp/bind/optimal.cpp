@@ -15,8 +15,12 @@ using namespace boscage::optimal;
 
 template <class T>
 Matrix as_matrix(const Strided2<T>& x) {
-  return {x.data(),         std::is_same_v<T, double>, static_cast<int64_t>(x.shape(0)), static_cast<int64_t>(x.shape(1)),
-          x.stride(0),      x.stride(1)};
+  return {x.data(),
+          std::is_same_v<T, double>,
+          static_cast<int64_t>(x.shape(0)),
+          static_cast<int64_t>(x.shape(1)),
+          x.stride(0),
+          x.stride(1)};
 }
 
 const char* name_of(Status status) {
@@ -58,7 +62,9 @@ nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<dou
                        In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
                        In1<double> warm_threshold, nb::object progress) {
   const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads};
-  const WarmStart warm{copy(warm_left), copy(warm_right), copy(warm_feature),
+  const WarmStart warm{copy(warm_left),
+                       copy(warm_right),
+                       copy(warm_feature),
                        {warm_threshold.data(), warm_threshold.data() + warm_threshold.size()}};
   Snapshot snapshot;
   Result result;
@@ -66,9 +72,8 @@ nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<dou
   const double* w = weights ? weights->data() : nullptr;
   nb::object report = nb::none();
   if (!progress.is_none())
-    report = nb::cpp_function([&snapshot, progress](int64_t) {
-      progress(snapshot.objective.load(), snapshot.lower_bound.load());
-    });
+    report = nb::cpp_function(
+        [&snapshot, progress](int64_t) { progress(snapshot.objective.load(), snapshot.lower_bound.load()); });
   const bool is_short = settings.max_depth <= 2 && matrix.rows * matrix.columns < 20000;
   run(
       is_short, report,

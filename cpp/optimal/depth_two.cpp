@@ -179,9 +179,7 @@ class Solver final : public DepthTwo {
     for (int64_t i = 0; i < rows; ++i) items_[i].key = static_cast<T>(rank[i]);
   }
 
-  int32_t cut_rank(int j, int64_t cut) const {
-    return node_->ranks(j)[node_->sorted(j)[cut_position_[cut] - 1]];
-  }
+  int32_t cut_rank(int j, int64_t cut) const { return node_->ranks(j)[node_->sorted(j)[cut_position_[cut] - 1]]; }
 
   // Least cost of a root split on j, or a lower bound of at least best_. With `first` the ceiling stays
   // and the lowest cut below it is looked for.
@@ -248,7 +246,8 @@ class Solver final : public DepthTwo {
   }
 
   int64_t stump_value(int64_t stump_error, int64_t leaf_error) const {
-    return std::min(leaf_error * problem_.scale + problem_.penalty, stump_error * problem_.scale + 2 * problem_.penalty);
+    return std::min(leaf_error * problem_.scale + problem_.penalty,
+                    stump_error * problem_.scale + 2 * problem_.penalty);
   }
 
   void evaluate(int j) {

@@ -282,8 +282,7 @@ void Engine::report(Worker& worker, NodeSearch& search, const Task& task) {
 }
 
 // A better split of the root: its tree is read off the cache, if it still has every part.
-void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task, int64_t value,
-                     const int64_t* sides) {
+void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task, int64_t value, const int64_t* sides) {
   SplitTree tree;
   tree.value = value;
   tree.nodes.push_back({task.feature, search.rank(task), -1, -1});

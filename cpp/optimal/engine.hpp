@@ -27,8 +27,8 @@ struct SplitTree {
 
 struct Worker {
   std::unique_ptr<DepthTwo> depth_two;
-  std::vector<Node> nodes;          // by remaining depth
-  std::vector<int64_t> accounted;   // bytes of nodes[depth] already charged
+  std::vector<Node> nodes;         // by remaining depth
+  std::vector<int64_t> accounted;  // bytes of nodes[depth] already charged
   std::vector<int32_t> map;
   std::vector<int64_t> classes;
   int64_t explored = 0;
@@ -75,8 +75,8 @@ class Engine {
   Node& child_node(Worker& worker, const NodeSearch& search, const Task& task, int side);
   void charge(int64_t bytes);
   int64_t quick_bound(const std::vector<int64_t>& classes, int depth, int64_t& leaf) const;
-  int32_t extract(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value,
-                  NodeSearch* search, const Record* smaller, const Record* larger, SplitTree& out);
+  int32_t extract(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, NodeSearch* search,
+                  const Record* smaller, const Record* larger, SplitTree& out);
   bool rebuild(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, SplitTree& out);
   int32_t look(Worker& worker, const Node& node, int depth, SplitTree& out);
   Answer look_split(Worker& worker, const Node& node, int depth);

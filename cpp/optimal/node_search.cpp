@@ -63,10 +63,8 @@ void NodeSearch::inherit(const Record* smaller, const Record* larger) {
     }
     if (larger) {
       const int64_t lost = larger->weight - total;
-      if (larger->least[j] < kNever)
-        column.inherited = std::max(column.inherited, larger->least[j] - lost);
-      if (!larger->columns.empty())
-        column.bounds.inherit_from_larger(larger->columns[j], total, larger->weight);
+      if (larger->least[j] < kNever) column.inherited = std::max(column.inherited, larger->least[j] - lost);
+      if (!larger->columns.empty()) column.bounds.inherit_from_larger(larger->columns[j], total, larger->weight);
     }
     column.bounds.close();
   }

@@ -84,10 +84,10 @@ class NodeSearch {
   enum : uint8_t { kLeftExact = 1, kRightExact = 2, kSolved = 3, kBusy = 4 };
   struct Column {
     ColumnBounds bounds;
-    std::vector<Identity> left;        // identity of the rows left of each cut
-    std::vector<int64_t> left_class;   // [cuts][classes], kernel units
+    std::vector<Identity> left;       // identity of the rows left of each cut
+    std::vector<int64_t> left_class;  // [cuts][classes], kernel units
     std::vector<uint8_t> known;
-    int64_t inherited = 0;             // lower bound of any split of this column
+    int64_t inherited = 0;  // lower bound of any split of this column
     bool closed = false;
     int busy = 0;
     std::map<int64_t, Kept> solved[2];  // by cut

@@ -31,8 +31,8 @@ SplitTree from_thresholds(const WarmStart& start, const Problem& problem) {
     Split split{start.feature[i], -1, start.left[i], start.right[i]};
     if (split.feature >= 0) {
       const auto& values = problem.values[split.feature];
-      split.rank = static_cast<int32_t>(
-          std::upper_bound(values.begin(), values.end(), start.threshold[i]) - values.begin()) - 1;
+      split.rank =
+          static_cast<int32_t>(std::upper_bound(values.begin(), values.end(), start.threshold[i]) - values.begin()) - 1;
     }
     shape.nodes.push_back(split);
   }

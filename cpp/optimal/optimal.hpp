@@ -18,8 +18,8 @@ enum class Status { optimal, time_limit, memory_limit, interrupted, heuristic };
 struct Settings {
   int max_depth = 4;
   double alpha = 0.001;
-  bool exact = true;            // false: look-ahead only
-  double time_limit = 60.0;     // seconds; infinite: none
+  bool exact = true;                     // false: look-ahead only
+  double time_limit = 60.0;              // seconds; infinite: none
   int64_t memory_limit = INT64_MAX / 2;  // bytes
   int threads = 1;
 };
@@ -37,7 +37,7 @@ struct WarmStart {
 struct Result {
   std::vector<int32_t> left, right, feature;
   std::vector<double> threshold;
-  std::vector<int32_t> leaf;  // of every row given
+  std::vector<int32_t> leaf;                  // of every row given
   double objective = 1.0, lower_bound = 0.0;  // error share + alpha * leaves
   Status status = Status::optimal;
   int64_t explored = 0;

@@ -34,7 +34,7 @@ struct Identity {
 };
 
 struct Problem {
-  int64_t rows = 0;                         // merged rows
+  int64_t rows = 0;  // merged rows
   int features = 0;
   int classes = 0;                          // classes that occur
   std::vector<int32_t> rank;                // [features][rows], dense ranks of the whole column
@@ -46,11 +46,11 @@ struct Problem {
   std::vector<std::vector<double>> values;  // [features], distinct values by rank
   std::vector<int32_t> original_rank;       // [features][original rows]
   int64_t original_rows = 0;
-  int64_t scale = 1;                        // value units per kernel unit
-  int64_t total = 0;                        // weight of all original rows, value units
-  int64_t constant = 0;                     // value units
-  int64_t penalty = 0;                      // of one leaf, value units
-  bool narrow = true;                       // kernel sums fit in 32 bits
+  int64_t scale = 1;     // value units per kernel unit
+  int64_t total = 0;     // weight of all original rows, value units
+  int64_t constant = 0;  // value units
+  int64_t penalty = 0;   // of one leaf, value units
+  bool narrow = true;    // kernel sums fit in 32 bits
 
   const int32_t* ranks(int feature) const { return rank.data() + feature * rows; }
   double to_objective(int64_t value) const { return static_cast<double>(value) / static_cast<double>(total); }

@@ -71,8 +71,7 @@ int32_t Engine::extract(Worker& worker, const Node& node, const Identity& rows, 
       below = search->sibling(task, side, false);
       above = search->sibling(task, side, true);
     }
-    const int32_t index =
-        extract(worker, child, part, depth - 1, side_value, nullptr, below.get(), above.get(), out);
+    const int32_t index = extract(worker, child, part, depth - 1, side_value, nullptr, below.get(), above.get(), out);
     (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
   }
   return at;

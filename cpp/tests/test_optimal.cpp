@@ -36,7 +36,8 @@ Data make_rows(uint64_t seed, int rows, int columns, int classes, int levels, bo
       data.x.push_back(levels > 0 ? std::floor(u * levels) : u);
     }
     const bool noisy = uniform(seed, 1, row) < 0.3;
-    const int label = noisy ? draw_int(seed, 2, row, classes) : (data.at(i, 0) > (levels > 0 ? levels / 2 : 0.5)) % classes;
+    const int label =
+        noisy ? draw_int(seed, 2, row, classes) : (data.at(i, 0) > (levels > 0 ? levels / 2 : 0.5)) % classes;
     data.y.push_back(i < classes ? i : label);
     data.w.push_back(weighted ? 0.5 + uniform(seed, 3, row) : 1.0);
   }
@@ -123,9 +124,9 @@ TEST("optimal: equals exhaustive search at depths 1 to 4") {
     const int rows = classes + draw_int(seed, 100, 2, most_rows[depth] - classes);
     const int columns = 1 + draw_int(seed, 100, 3, depth < 4 ? 3 : 2);
     const int levels[] = {0, 3, 8};
-    compare_with_exhaustive(make_rows(seed, rows, columns, classes, levels[draw_int(seed, 100, 4, 3)],
-                                        uniform(seed, 100, 5) < 0.5),
-                            depth, alphas[draw_int(seed, 100, 6, 5)]);
+    compare_with_exhaustive(
+        make_rows(seed, rows, columns, classes, levels[draw_int(seed, 100, 4, 3)], uniform(seed, 100, 5) < 0.5), depth,
+        alphas[draw_int(seed, 100, 6, 5)]);
   }
 }
 

@@ -22,7 +22,7 @@ def of_both_sides(formula: Callable[[Floats, Floats], Floats], right: npt.ArrayL
     """Apply a formula of the weights of two sides, at moderate scale; 0 where a side has no weight."""
     r, s = np.broadcast_arrays(np.asarray(right, dtype=np.float64), np.asarray(left, dtype=np.float64))
     r, s, exponent = moderate(r, s)
-    is_split = (r.sum(axis=-1) > 0) & (s.sum(axis=-1) > 0)
+    is_split = (r.sum(axis=-1) > 1e-300) & (s.sum(axis=-1) > 1e-300)
     with np.errstate(divide="ignore", invalid="ignore"):
         usable = is_split[..., None]
         value = formula(np.where(usable, r, 1.0), np.where(usable, s, 1.0))
@@ -43,7 +43,8 @@ def rest(W: Floats) -> Floats:
 
 def entropy_gap(x: Floats, weight: Floats) -> Floats:
     """(1 + x) ln(1 + x) − x, 1 where the weight is 0 (x = −1); the series where the difference loses digits."""
-    tail = x * (1 / 30 + x * (-1 / 42 + x * (1 / 56 - x / 72)))
-    series = x * x * (0.5 + x * (-1 / 6 + x * (1 / 12 + x * (-1 / 20 + tail))))
+    small = np.clip(x, -0.01, 0.01)
+    tail = small * (1 / 30 + small * (-1 / 42 + small * (1 / 56 - small / 72)))
+    series = small * small * (0.5 + small * (-1 / 6 + small * (1 / 12 + small * (-1 / 20 + tail))))
     closed = np.where(x > -1, (1 + x) * np.log1p(np.maximum(x, -1.0)) - x, 1.0)
     return np.where(weight > 0, np.where(np.abs(x) < 0.01, series, closed), 1.0)

@@ -40,7 +40,7 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
         raise ValueError(f"Complex data not supported: y has type {labels.dtype}. Pass integers or strings.")
     if kind == "S":
         raise TypeError("y holds bytes. Pass strings or integers, for example np.char.decode(y).")
-    if kind in "OT":
+    if kind in ("O", "T"):
         labels = _from_objects(labels)
         kind = labels.dtype.kind
     if kind == "f":

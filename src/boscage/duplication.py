@@ -7,7 +7,6 @@ copies can be from the weighted error, and `DuplicateWeights` wraps any classifi
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
@@ -21,16 +20,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from boscage._numbers import check_number
 from boscage._weights import check_sample_weight
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
+_BUDGET = "the copies per row, a finite number > 0"
 
 
 def duplicate_dab(
     sample_weight: npt.ArrayLike, budget: float, random_state: Any = None, *, exact_total: bool = False
 ) -> Counts:
-    r"""Copies per row by deterministic and Bernoulli (DaB) duplication.
+    r"""Count copies per row by deterministic and Bernoulli (DaB) duplication.
 
     With normalised weights ŵ, N rows and S = N·budget, row i is copied ⌊ŵ_i S⌋ times and once more with probability
     ŵ_i S − ⌊ŵ_i S⌋. The mean of every count is ŵ_i S; their sum has mean S and a deviation of at most √N / 2.
@@ -69,16 +70,18 @@ def duplicate_dab(
         ends *= total / ends[-1]
         steps = np.floor(ends + random.random_sample() + 1e-12 * np.maximum(1.0, ends)).astype(np.int64)
         steps -= steps[-1] - int(total)
-        return np.diff(np.maximum(steps, 0), prepend=0)
+        counts: Counts = np.diff(np.maximum(steps, 0), prepend=0)
+        return counts
     # A grain of rounding must not lose a copy: 0.29 · 100 is 29 copies.
     sure = np.floor(wanted + 1e-12 * np.maximum(1.0, wanted))
     chance = np.maximum(0.0, wanted - sure)
     more = random.random_sample(len(wanted)) < chance
-    return sure.astype(np.int64) + more
+    result: Counts = sure.astype(np.int64) + more
+    return result
 
 
 def duplicate_sampled(sample_weight: npt.ArrayLike, budget: float, random_state: Any = None) -> Counts:
-    """Copies per row when N·budget rows are drawn with replacement, with probability proportional to weight.
+    """Count copies per row when N·budget rows are drawn with replacement, by weight.
 
     Parameters
     ----------
@@ -113,9 +116,7 @@ def duplicate_sampled(sample_weight: npt.ArrayLike, budget: float, random_state:
 
 def _wanted_copies(sample_weight: npt.ArrayLike, budget: float) -> Floats:
     """ŵ_i · N · p."""
-    is_number = isinstance(budget, numbers.Real) and not isinstance(budget, (bool, np.bool_))
-    if not is_number or not 0 < budget < math.inf:
-        raise ValueError(f"budget={budget!r} is not allowed. Pass the copies per row, a finite number > 0.")
+    check_number("budget", budget, _BUDGET, 0, above=True)
     given = np.asarray(sample_weight)
     if given.ndim != 1 or not len(given):
         raise ValueError(f"sample_weight has shape {given.shape}. Pass one weight per row, shape (N,), N >= 1.")
@@ -124,7 +125,8 @@ def _wanted_copies(sample_weight: npt.ArrayLike, budget: float) -> Floats:
     weights = weights / weights.max()
     if len(weights) * float(budget) > 2**53:
         raise ValueError(f"budget={budget!r} means more than 2**53 copies of {len(weights)} rows. Pass less.")
-    return weights / weights.sum() * (len(weights) * float(budget))
+    wanted: Floats = weights / weights.sum() * (len(weights) * float(budget))
+    return wanted
 
 
 def duplication_bound(
@@ -160,12 +162,9 @@ def duplication_bound(
     >>> round(duplication_bound(1500, 10, form="paper"), 4), round(duplication_bound(1500, 10), 4)
     (0.059, 0.0285)
     """
-    if not isinstance(n_rows, numbers.Integral) or n_rows < 1:
-        raise ValueError(f"n_rows={n_rows!r} is not allowed. Pass an integer >= 1.")
-    if not 0 < budget < math.inf:
-        raise ValueError(f"budget={budget!r} is not allowed. Pass the copies per row, a finite number > 0.")
-    if not 0 < delta < 1:
-        raise ValueError(f"delta={delta!r} is not allowed. Pass a probability in ]0, 1[.")
+    check_number("n_rows", n_rows, "an integer >= 1", 1, whole=True)
+    check_number("budget", budget, _BUDGET, 0, above=True)
+    check_number("delta", delta, "a probability in ]0, 1[", 0, math.nextafter(1, 0), above=True)
     _check_method(method)
     if form not in ("paper", "sharp"):
         raise ValueError(f"form={form!r} is not known. Pass 'paper' or 'sharp'.")
@@ -184,11 +183,12 @@ def _check_method(method: str) -> None:
 
 
 def _exact_copies(weights: Floats, most: float) -> Counts | None:
-    """Counts proportional to the weights without any error, if at most so many copies do; else None."""
+    """Return counts proportional to the weights without any error, if at most so many copies do; else None."""
     units = weights / weights[weights > 0].min()
     counts = np.rint(units)
     if counts.sum() <= most and (np.abs(units - counts) <= 1e-12 * counts).all():
-        return counts.astype(np.int64)
+        whole: Counts = counts.astype(np.int64)
+        return whole
     return None
 
 
@@ -260,6 +260,10 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         self
         """
         _check_method(self.method)
+        if y is None:
+            raise ValueError(
+                "y=None is not allowed: DuplicateWeights requires y to be passed, but the target y is None."
+            )
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         check_classification_targets(y)
         check_consistent_length(X, y)
@@ -302,7 +306,7 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         labels: npt.NDArray[Any] = self.estimator_.predict(self._seen(X))
         return labels
 
-    @_has("predict_proba")
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities in the order of ``classes_``; 0 for classes that no copy has."""
         check_is_fitted(self, "estimator_")
@@ -311,7 +315,7 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         out[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = given
         return out
 
-    @_has("decision_function")
+    @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:
         """Decision function of the fitted classifier."""
         check_is_fitted(self, "estimator_")

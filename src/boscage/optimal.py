@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import re
 import time
 import warnings
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
 from boscage._estimator import TreeClassifier
+from boscage._numbers import check_number, is_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import Dataset, fit_data, set_data_attributes
@@ -52,8 +52,8 @@ class OptimalTreeClassifier(TreeClassifier):
     alpha : float, default=0.001
         Penalty of a leaf on the error share, at least 0.
     method : {"exact", "lookahead"}, default="exact"
-        "exact" searches until it has a proof or meets a limit. "lookahead" searches two levels fully at each node, splits
-        at the first of them and goes on below: no proof, but usable for data of any size.
+        "exact" searches until it has a proof or meets a limit. "lookahead" searches two levels fully at each node,
+        splits at the first of them and goes on below: no proof, but usable for data of any size.
     time_limit : float or None, default=60
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
@@ -65,8 +65,8 @@ class OptimalTreeClassifier(TreeClassifier):
     n_jobs : int or None, default=None
         Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
     verbose : bool or None, default=False
-        True shows the best objective, the lower bound and the gap while searching; None does so on a terminal when a fit
-        takes longer than two seconds.
+        True shows the best objective, the lower bound and the gap while searching; None does so on a terminal when
+        a fit takes longer than two seconds.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class OptimalTreeClassifier(TreeClassifier):
         threads = n_threads(self.n_jobs)
         data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False)
         warm = _as_start(self.warm_start_tree, data.X.shape[1])
-        present, labels = np.unique(data.y, return_inverse=True)
+        labels = np.unique(data.y, return_inverse=True)[1]
         weights = None if data.weight is None else data.weight / data.weight.max()
         with _BoundsLine(self.verbose) as line:
             found = _core.solve_optimal(
@@ -188,19 +188,13 @@ class OptimalTreeClassifier(TreeClassifier):
         self.n_nodes_explored_: int = found["explored"]
 
     def _check_limits(self) -> tuple[float, int]:
-        _check_number("max_depth", self.max_depth, numbers.Integral, 0, _MAX_DEPTH, f"an integer in [0, {_MAX_DEPTH}]")
-        _check_number("alpha", self.alpha, numbers.Real, 0, math.inf, "a number >= 0")
+        check_number("max_depth", self.max_depth, f"an integer in [0, {_MAX_DEPTH}]", 0, _MAX_DEPTH, whole=True)
+        check_number("alpha", self.alpha, "a number >= 0", 0)
         if self.method not in ("exact", "lookahead"):
             raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
         if self.time_limit is not None:
-            _check_number("time_limit", self.time_limit, numbers.Real, 0, math.inf, "seconds >= 0, or None for no limit")
+            check_number("time_limit", self.time_limit, "seconds >= 0, or None for no limit", 0)
         return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)
-
-
-def _check_number(name: str, value: Any, kind: Any, low: float, high: float, allowed: str) -> None:
-    is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not np.isfinite(value) or not low <= value <= high:
-        raise ValueError(f"{name}={value!r} is not allowed. Pass {allowed}.")
 
 
 def parse_bytes(limit: Any) -> int:
@@ -219,12 +213,12 @@ def parse_bytes(limit: Any) -> int:
     """
     if limit is None:
         return _NO_LIMIT
-    if isinstance(limit, numbers.Real) and not isinstance(limit, bool) and 0 < limit < _NO_LIMIT:
-        return int(limit)
+    size = limit
     if isinstance(limit, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([A-Za-z]*)\s*", limit)
-        if match and match[2].upper() in _UNITS and 0 < (size := float(match[1]) * _UNITS[match[2].upper()]) < _NO_LIMIT:
-            return int(size)
+        size = float(match[1]) * _UNITS.get(match[2].upper(), 0) if match else 0
+    if is_number(size) and 0 < size < _NO_LIMIT:
+        return int(size)
     raise ValueError(f"memory_limit={limit!r} is not allowed. Pass bytes, a text such as '2GB', or None for no limit.")
 
 
@@ -240,9 +234,13 @@ def _as_start(start: Any, n_features: int) -> tuple[npt.NDArray[Any], ...]:
             "library, or None."
         )
     if tree.n_features != n_features:
-        raise ValueError(f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns.")
+        raise ValueError(
+            f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns."
+        )
     if (tree.feature < -1).any() or (tree.category_offset >= 0).any():
-        raise ValueError("warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only.")
+        raise ValueError(
+            "warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only."
+        )
     return tree.children_left, tree.children_right, tree.feature, tree.threshold
 
 

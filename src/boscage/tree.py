@@ -6,13 +6,15 @@ Nothing that can be derived is stored: depth, parents, leaf numbers, importances
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+
+from boscage._record import Record, default_array, frozen_array
 
 LEAF = -1
 """``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf."""
@@ -33,26 +35,12 @@ _BOOL, _UINT8, _INT32 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int3
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
-def _frozen_array(array: npt.ArrayLike, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Read-only, contiguous view of ``array`` in ``dtype``; copies only when it has to."""
-    out = np.ascontiguousarray(array, dtype)[:]  # a view: the caller's own array keeps its flag
-    out.setflags(write=False)
-    return out
-
-
-def _default_array(n: int, fill: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    out = np.empty(n, dtype)
-    out.fill(fill)
-    out.setflags(write=False)
-    return out
-
-
 def _frozen_weights(weights: Any, columns: int) -> Weights:
     """``weights`` as a read-only dense matrix or a read-only canonical CSR array."""
     if weights is None:
-        return _default_array(0, 0, _FLOAT64).reshape(0, columns)
+        return default_array(0, 0, _FLOAT64).reshape(0, columns)
     if isinstance(weights, np.ndarray) or not sparse.issparse(weights):
-        return _frozen_array(weights, _FLOAT64)
+        return frozen_array(weights, _FLOAT64)
     out = sparse.csr_array(weights, dtype=np.float64)
     if not out.has_canonical_format:
         out = out.copy()
@@ -62,44 +50,8 @@ def _frozen_weights(weights: Any, columns: int) -> Weights:
     return out
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Equality of two field values by content."""
-    if sparse.issparse(a) or sparse.issparse(b):
-        return (
-            sparse.issparse(a)
-            and sparse.issparse(b)
-            and a.shape == b.shape
-            and all(np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data"))
-        )
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.shape == b.shape and bool((a == b).all())
-    return type(a) is type(b) and bool(a == b)
-
-
-class _Record:
-    """Value semantics for the frozen dataclasses below: equality, pickle and copy by field content."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(_same(getattr(self, name), getattr(other, name)) for name in self._field_names())
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @classmethod
-    def _field_names(cls) -> tuple[str, ...]:
-        return tuple(field.name for field in fields(cls))  # type: ignore[arg-type]
-
-    # Only the fields travel: caches and the compiled half are rebuilt on the other side.
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._field_names()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-
-@dataclass(frozen=True, eq=False)
-class Schema(_Record):
+@dataclass(frozen=True, eq=False, repr=False)
+class Schema(Record):
     """What a row looks like: the columns a tree was fitted on.
 
     Parameters
@@ -130,9 +82,9 @@ class Schema(_Record):
     def __post_init__(self) -> None:
         put = object.__setattr__
         if self.spread is not None:
-            put(self, "spread", _frozen_array(self.spread, _FLOAT64))
+            put(self, "spread", frozen_array(self.spread, _FLOAT64))
         counts = self.n_categories
-        counts = _default_array(self.n_features, 0, _INT64) if counts is None else _frozen_array(counts, _INT64)
+        counts = default_array(self.n_features, 0, _INT64) if counts is None else frozen_array(counts, _INT64)
         put(self, "n_categories", counts)
         if self.feature_names is not None:
             put(self, "feature_names", tuple(self.feature_names))
@@ -145,8 +97,8 @@ class Schema(_Record):
         return bool(self.n_categories.any())
 
 
-@dataclass(frozen=True, eq=False)
-class InputMap(_Record):
+@dataclass(frozen=True, eq=False, repr=False)
+class InputMap(Record):
     """What happens to a row x before a linear test sees it.
 
     In this order: a category code c of column j becomes ``codes[code_offset[j] + c]`` (an unknown code becomes
@@ -180,16 +132,16 @@ class InputMap(_Record):
     def __post_init__(self) -> None:
         for name in ("fill", "codes", "shift", "scale"):
             if (array := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _frozen_array(array, _FLOAT64))
+                object.__setattr__(self, name, frozen_array(array, _FLOAT64))
         if self.code_offset is not None:
-            object.__setattr__(self, "code_offset", _frozen_array(self.code_offset, _INT64))
+            object.__setattr__(self, "code_offset", frozen_array(self.code_offset, _INT64))
         if self.constant is not None:
             object.__setattr__(self, "constant", float(self.constant))
         object.__setattr__(self, "unit_rows", bool(self.unit_rows))
 
 
-@dataclass(frozen=True, eq=False)
-class LeafModels(_Record):
+@dataclass(frozen=True, eq=False, repr=False)
+class LeafModels(Record):
     """A multinomial linear model in each leaf: class probabilities softmax(coef · x + intercept).
 
     Here x is the row in the user's units, with categories turned into numbers and NaN filled by the input map
@@ -207,8 +159,8 @@ class LeafModels(_Record):
     intercept: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coef", _frozen_array(self.coef, _FLOAT64))
-        object.__setattr__(self, "intercept", _frozen_array(self.intercept, _FLOAT64))
+        object.__setattr__(self, "coef", frozen_array(self.coef, _FLOAT64))
+        object.__setattr__(self, "intercept", frozen_array(self.intercept, _FLOAT64))
 
 
 _NODE_ARRAYS: dict[str, np.dtype[Any]] = {
@@ -229,7 +181,7 @@ _OPTIONAL_NODE_ARRAYS: tuple[tuple[str, int, np.dtype[Any]], ...] = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tree(_Record):
+class Tree(Record):
     """A decision tree of n nodes over d columns and K classes.
 
     Node 0 is the root and children have larger numbers than their parent. Arrays are taken over without a copy
@@ -307,16 +259,16 @@ class Tree(_Record):
     def __post_init__(self) -> None:
         put = object.__setattr__
         for name, dtype in _NODE_ARRAYS.items():
-            put(self, name, _frozen_array(getattr(self, name), dtype))
+            put(self, name, frozen_array(getattr(self, name), dtype))
         n = self.children_left.size
         for name, fill, dtype in _OPTIONAL_NODE_ARRAYS:
             given = getattr(self, name)
-            put(self, name, _default_array(n, fill, dtype) if given is None else _frozen_array(given, dtype))
+            put(self, name, default_array(n, fill, dtype) if given is None else frozen_array(given, dtype))
         bits = self.category_bits
-        put(self, "category_bits", _default_array(0, 0, _UINT8) if bits is None else _frozen_array(bits, _UINT8))
+        put(self, "category_bits", default_array(0, 0, _UINT8) if bits is None else frozen_array(bits, _UINT8))
         put(self, "weights", _frozen_weights(self.weights, self.n_columns))
         if self.leaf_value is not None:
-            put(self, "leaf_value", _frozen_array(self.leaf_value, _FLOAT64))
+            put(self, "leaf_value", frozen_array(self.leaf_value, _FLOAT64))
 
     def __repr__(self) -> str:
         def count(number: int, noun: str, plural: str = "s") -> str:
@@ -367,19 +319,19 @@ class Tree(_Record):
     @cached_property
     def is_leaf(self) -> Bools:
         """Whether each node is a leaf."""
-        return _frozen_array(self.children_left < 0, _BOOL)
+        return frozen_array(self.children_left < 0, _BOOL)
 
     @cached_property
     def leaves(self) -> Int64s:
         """Node numbers of the leaves, in order."""
-        return _frozen_array(np.flatnonzero(self.is_leaf), _INT64)
+        return frozen_array(np.flatnonzero(self.is_leaf), _INT64)
 
     @cached_property
     def leaf_index(self) -> Int64s:
         """Position of each leaf among the leaves, −1 at inner nodes."""
         index = np.full(self.node_count, -1, np.int64)
         index[self.leaves] = np.arange(self.n_leaves)
-        return _frozen_array(index, _INT64)
+        return frozen_array(index, _INT64)
 
     @cached_property
     def parent(self) -> Int64s:
@@ -388,7 +340,7 @@ class Tree(_Record):
         inner = np.flatnonzero(~self.is_leaf)
         parent[self.children_left[inner]] = inner
         parent[self.children_right[inner]] = inner
-        return _frozen_array(parent, _INT64)
+        return frozen_array(parent, _INT64)
 
     @cached_property
     def depth(self) -> Int64s:
@@ -399,7 +351,7 @@ class Tree(_Record):
         while ancestor.any():
             depth += depth[ancestor]
             ancestor = ancestor[ancestor]
-        return _frozen_array(depth, _INT64)
+        return frozen_array(depth, _INT64)
 
     @cached_property
     def max_depth(self) -> int:

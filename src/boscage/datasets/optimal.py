@@ -7,13 +7,14 @@ Shar, Lécuyer: Weighted optimal decision trees, sections 3.1 and 3.2.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
+
+from boscage._numbers import check_number
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -55,9 +56,8 @@ def make_linear_with_errors(
     ((100, 2), [0, 1])
     """
     for name, value, low in (("n_samples", n_samples, 1), ("n_features", n_features, 1), ("n_classes", n_classes, 2)):
-        _check_integer(name, value, low)
-    if not 0 <= p_wrong <= 1:
-        raise ValueError(f"p_wrong={p_wrong!r} is not allowed. Pass a share in [0, 1].")
+        check_number(name, value, f"an integer >= {low}", low, whole=True)
+    check_number("p_wrong", p_wrong, "a share in [0, 1]", 0, 1)
     random = check_random_state(random_state)
     start = random.uniform(-10, 0, n_features)
     width = np.rint(random.uniform(3, 5, n_features))
@@ -104,8 +104,8 @@ def make_three_spheres(
     >>> np.sort(np.linalg.norm(X, axis=1).round(6)).tolist()
     [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]
     """
-    _check_integer("n_samples", n_samples, 1)
-    _check_integer("n_features", n_features, 1)
+    check_number("n_samples", n_samples, "an integer >= 1", 1, whole=True)
+    check_number("n_features", n_features, "an integer >= 1", 1, whole=True)
     if len(labels) != 3:
         raise ValueError(f"labels={labels!r} is not allowed. Pass the labels of the three spheres.")
     random = check_random_state(random_state)
@@ -144,11 +144,13 @@ def make_four_spheres(
     >>> ((X > 0) == [True, False]).all(axis=1).sum()
     np.int64(100)
     """
-    _check_integer("n_samples", n_samples, 1)
-    _check_integer("n_features", n_features, 2)
+    check_number("n_samples", n_samples, "an integer >= 1", 1, whole=True)
+    check_number("n_features", n_features, "an integer >= 2", 2, whole=True)
     random = check_random_state(random_state)
     first = np.arange(n_features) < n_features // 2
-    centers = 10.0 * np.array([-np.ones(n_features), np.ones(n_features), np.where(first, 1, -1), np.where(first, -1, 1)])
+    centers = 10.0 * np.array(
+        [-np.ones(n_features), np.ones(n_features), np.where(first, 1, -1), np.where(first, -1, 1)]
+    )
     corner = random.permutation(np.arange(n_samples) % 4)
     X, y = np.empty((n_samples, n_features)), np.empty(n_samples, np.int64)
     for c in range(4):
@@ -176,7 +178,7 @@ def bias_class_weights(y: npt.ArrayLike, label: Any = 1, value: float = 3.0) -> 
     >>> bias_class_weights([0, 1, 1], label=1, value=3)
     array([1., 3., 3.])
     """
-    _check_value(value)
+    check_number("value", value, "a weight > 0", 0, above=True)
     chosen = np.asarray(y) == label
     if not np.any(chosen):
         raise ValueError(f"label={label!r} does not occur in y. Pass one of its labels.")
@@ -199,7 +201,7 @@ def bias_error_weights(y: npt.ArrayLike, predicted: npt.ArrayLike, value: float 
     >>> bias_error_weights([0, 1, 1], [0, 0, 1], value=3)
     array([1., 3., 1.])
     """
-    _check_value(value)
+    check_number("value", value, "a weight > 0", 0, above=True)
     truth, guess = np.asarray(y), np.asarray(predicted)
     if truth.shape != guess.shape or truth.ndim != 1:
         raise ValueError(f"y has shape {truth.shape} and predicted {guess.shape}. Pass two lists of the same length.")
@@ -211,13 +213,3 @@ def _directions(random: np.random.RandomState, n: int, d: int) -> Floats:
     X = random.normal(size=(n, d))
     length = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(length > 0, length, 1.0)
-
-
-def _check_integer(name: str, value: Any, low: int) -> None:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
-        raise ValueError(f"{name}={value!r} is not allowed. Pass an integer >= {low}.")
-
-
-def _check_value(value: Any) -> None:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < value < np.inf:
-        raise ValueError(f"value={value!r} is not allowed. Pass a weight > 0.")
