@@ -125,7 +125,8 @@ class Beam:
     def add(self, label):
         d = self.d + 1
         self.classes[label] = {
-            "w": np.zeros(d), "G": np.zeros(d), "V": np.zeros(d), "has": self.scaling.centred | (label < self.length), "n": 0.0, "mean": np.zeros(self.d), "sum": np.zeros(self.d),
+            "w": np.zeros(d), "G": np.zeros(d), "V": np.zeros(d), "has": self.scaling.centred | (label < self.length),
+            "n": 0.0, "mean": np.zeros(self.d), "sum": np.zeros(self.d),
             "start": self.clock(), "rows": [], "seen": 0, "last": 0,
         }  # fmt: skip
 

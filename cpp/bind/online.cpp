@@ -178,9 +178,8 @@ nb::ndarray<nb::numpy, double> predict_all(const on::Learner& learner, const Row
   check_width(learner, batch);
   const Order order = invert(learner, column_of);
   std::vector<double> out(static_cast<size_t>(batch.rows * learner.classes()), 0.0);
-  run(is_short(batch), nb::none(), [&](Control& control) {
-    learner.predict_all(batch, order.view(column_of), out.data(), threads, control);
-  });
+  run(is_short(batch), nb::none(),
+      [&](Control& control) { learner.predict_all(batch, order.view(column_of), out.data(), threads, control); });
   return give(std::move(out), {static_cast<size_t>(batch.rows), static_cast<size_t>(learner.classes())});
 }
 
@@ -218,14 +217,15 @@ void bind_online(nb::module_& module) {
   module.def("distinct_rows", &distinct, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
              "One row of each kind, ordered by content, and the weight of the kind.");
   nb::class_<on::Learner>(module, "OnlineLearner", "The stateful core of LOMTreeClassifier.")
-      .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a,
-           "learning_rate"_a, "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a,
-           "max_records"_a, "replay"_a)
+      .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a, "learning_rate"_a,
+           "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a,
+           "replay"_a)
       .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
            "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
       .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)
-      .def("state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
+      .def(
+          "state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
       .def_static("from_state", &from_state, "state"_a)
       .def("memory",
            [](const on::Learner& learner) {
@@ -239,7 +239,8 @@ void bind_online(nb::module_& module) {
       .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
       .def_prop_ro("can_learn", &on::Learner::can_learn)
       .def("__getstate__", [](const on::Learner& learner) { return to_dict(learner.save(true)); })
-      .def("__setstate__", [](on::Learner& learner, const nb::dict& state) { new (&learner) on::Learner(to_archive(state)); });
+      .def("__setstate__",
+           [](on::Learner& learner, const nb::dict& state) { new (&learner) on::Learner(to_archive(state)); });
 }
 
 }  // namespace boscage::bind

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int power_rounds = 8;
 constexpr int halving_rounds = 6;
-constexpr size_t sparse_start = 2048;   // largest coefficients kept when a sparse router starts
-constexpr float router_skip = 0.001f;   // gradients below this teach nothing
+constexpr size_t sparse_start = 2048;  // largest coefficients kept when a sparse router starts
+constexpr float router_skip = 0.001f;  // gradients below this teach nothing
 
 // log(sigmoid(m)) for m >= 0 by a table with steps of 1/64; zero beyond 16.
 class LogSigmoid {

@@ -28,7 +28,8 @@ BOSCAGE_INLINE float fold(const Lanes& sum) {
   using Four = float __attribute__((vector_size(16)));
   const Eight eight = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
                       __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
-  const Four four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  const Four four =
+      __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
   const Four two = four + __builtin_shufflevector(four, four, 2, 3, 2, 3);
   return two[0] + two[1];
 }

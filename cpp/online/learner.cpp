@@ -9,12 +9,12 @@ namespace boscage::online {
 
 namespace {
 
-constexpr float scorer_epsilon = 0.1f;   // keeps the first step of an improbable class small
-constexpr float skip_below = 0.003f;     // gradients below this are not worth a step
-constexpr float create_above = 0.05f;    // sparse rows: gradients below this make no new entry
-constexpr double clock_unit = 1024;      // keeps the fourth power of the time finite
-constexpr int64_t rebuild_until = 64;    // rows per known class after which the class tree stays as it is
-constexpr int probes = 2;                // classes looked at for replay after each row
+constexpr float scorer_epsilon = 0.1f;  // keeps the first step of an improbable class small
+constexpr float skip_below = 0.003f;    // gradients below this are not worth a step
+constexpr float create_above = 0.05f;   // sparse rows: gradients below this make no new entry
+constexpr double clock_unit = 1024;     // keeps the fourth power of the time finite
+constexpr int64_t rebuild_until = 64;   // rows per known class after which the class tree stays as it is
+constexpr int probes = 2;               // classes looked at for replay after each row
 
 }  // namespace
 
@@ -28,8 +28,8 @@ Learner::Learner(const Config& config) : config_(config) { make_parts(); }
 void Learner::make_parts() {
   scaling_ = Scaling(config_.features, config_.centred);
   if (config_.lomtree) {
-    lomtree_ = LomTree(scaling_, {config_.max_internal_nodes, config_.swap_resistance, config_.max_records,
-                                  config_.learning_rate});
+    lomtree_ = LomTree(
+        scaling_, {config_.max_internal_nodes, config_.swap_resistance, config_.max_records, config_.learning_rate});
     return;
   }
   means_ = ClassMeans(config_.features, config_.centred);
@@ -158,9 +158,7 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
 }
 
-Floats Learner::average_factors() const {
-  return config_.lomtree ? Floats{} : scorers_.factors(clock());
-}
+Floats Learner::average_factors() const { return config_.lomtree ? Floats{} : scorers_.factors(clock()); }
 
 void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Floats& factors,
                            Workspace& work) const {

@@ -21,8 +21,8 @@ Archive Learner::save(bool resume) const {
                                                     full ? config_.replay : 0};
   archive["config.numbers"] =
       std::vector<double>{full ? config_.learning_rate : 1.0, full ? config_.swap_resistance : 1.0};
-  archive["learner.counts"] = std::vector<int64_t>{
-      full ? 1 : 0, classes_, full ? examples_ : 0, full ? next_build_ : 16, full ? built_classes_ : 0};
+  archive["learner.counts"] = std::vector<int64_t>{full ? 1 : 0, classes_, full ? examples_ : 0,
+                                                   full ? next_build_ : 16, full ? built_classes_ : 0};
   archive["learner.known"] = known_;
   scaling_.save(archive, full);
   if (config_.lomtree) {

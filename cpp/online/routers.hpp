@@ -29,8 +29,7 @@ class Routers {
   // A logistic step with the gradient already formed.
   void step(const Row& row, int32_t router, const Step& step);
   // A step of the absolute loss in `direction` (+1 or -1) that moves the margin by at most `limit`; returns the move.
-  float median_step(const Row& row, int32_t router, const Step& step, float direction, float limit,
-                    Floats& scratch);
+  float median_step(const Row& row, int32_t router, const Step& step, float direction, float limit, Floats& scratch);
   // Starting weights; pairs of (position, weight), increasing.
   void start(int32_t router, const std::vector<std::pair<int32_t, float>>& weights);
 
@@ -43,7 +42,7 @@ class Routers {
   bool dense_ = true;
   int64_t size_ = 0;
   Floats weights_, squares_;          // dense
-  std::vector<HashedWeights> nodes_;      // sparse
+  std::vector<HashedWeights> nodes_;  // sparse
 };
 
 }  // namespace boscage::online

@@ -59,8 +59,8 @@ Floats Scorers::factors(float clock) const {
   return out;
 }
 
-void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors,
-                     Floats& scratch, float* out) const {
+void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors, Floats& scratch,
+                     float* out) const {
   const auto count = static_cast<int64_t>(ids.size());
   if (dense_) {
     const int32_t* list = all ? nullptr : ids.data();
@@ -158,14 +158,15 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
   if (length > 0) {
     float* table = feature.table.data();
     if (static_cast<int64_t>(16 * steps.size()) > length) {  // zero gradients change nothing
-      adagrad_classes(value, gradients_.data(), starts_.data(), step, table, table + length, table + 2 * length, length);
+      adagrad_classes(value, gradients_.data(), starts_.data(), step, table, table + length, table + 2 * length,
+                      length);
       return;
     }
     for (const ClassStep& one : steps) {
       if (one.label >= length) continue;
       float* entry = table + one.label;
       apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step,
-          starts_[static_cast<size_t>(one.label)]);
+            starts_[static_cast<size_t>(one.label)]);
     }
     return;
   }
@@ -173,8 +174,9 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
   if (entries.size() < 8 * steps.size()) {
     for (Entry& entry : entries) {
       const float gradient = gradients_[static_cast<size_t>(entry.label)];
-      if (gradient != 0) apply(entry.weight, entry.square, entry.average, gradient * value, step,
-                               starts_[static_cast<size_t>(entry.label)]);
+      if (gradient != 0)
+        apply(entry.weight, entry.square, entry.average, gradient * value, step,
+              starts_[static_cast<size_t>(entry.label)]);
     }
     return;
   }

@@ -27,7 +27,8 @@ void Scorers::save(Archive& archive, bool resume, float clock) const {
   for (const Feature& feature : features_) {
     for (const Entry& entry : feature.entries) {
       labels.push_back(entry.label);
-      weights.push_back(resume ? entry.weight : entry.weight - entry.average * factor[static_cast<size_t>(entry.label)]);
+      weights.push_back(resume ? entry.weight
+                               : entry.weight - entry.average * factor[static_cast<size_t>(entry.label)]);
       squares.push_back(entry.square);
       averages.push_back(entry.average);
     }

@@ -50,7 +50,7 @@ class LabelBook:
 
 
 def enter(book: LabelBook | None, y: Any, declared: Any, owner: str) -> tuple[LabelBook, Int32s]:
-    """Number the labels of a batch; new ones get the next numbers in the order of their rows.
+    """Give the labels of a batch their numbers; new ones get the next numbers in the order of their rows.
 
     Parameters
     ----------

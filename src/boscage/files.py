@@ -108,11 +108,15 @@ class Model:
     classes: npt.NDArray[Any]
     tree: Tree | None
     state: ModelState | None = None
-    schema: Schema = None  # type: ignore[assignment]  # default: the tree's
+    columns: Schema | None = None  # of a model without a tree
 
-    def __post_init__(self) -> None:
-        if self.schema is None and self.tree is not None:
-            object.__setattr__(self, "schema", self.tree.schema)
+    @property
+    def schema(self) -> Schema:
+        """The columns of X."""
+        found = self.columns if self.tree is None else self.tree.schema
+        if found is None:
+            raise ValueError("model: without a tree the columns must be given.")
+        return found
 
 
 def saveable(cls: _Estimator) -> _Estimator:
@@ -137,7 +141,7 @@ def save(
     if kind not in _kinds:
         raise TypeError(f"estimator: {kind} cannot be saved; known are {', '.join(sorted(_kinds)) or 'none'}.")
     tree = None if schema is not None else estimator.tree_
-    write_model(path, Model(kind, estimator.classes_, tree, state, schema))  # type: ignore[arg-type]
+    write_model(path, Model(kind, estimator.classes_, tree, state, schema))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

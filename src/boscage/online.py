@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
 from typing import Any, Self
 
@@ -15,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _core
+from boscage._online_checks import check_options, check_rows_match, is_integer, row_batch
 from boscage._online_labels import LabelBook, enter
 from boscage._progress import Progress
 from boscage._threads import n_threads
@@ -23,8 +22,6 @@ from boscage._weights import apply_class_weight, check_sample_weight
 from boscage.files import ModelState, save, saveable
 from boscage.tree import Floats, Schema
 
-_MODES = ("beam", "lomtree")
-_SCALINGS = ("auto", "center", "unit")
 _RATES = {"beam": 2.0, "lomtree": 0.5}
 _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
@@ -172,11 +169,9 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._check_parameters()
-        data = fit_data(
-            self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False, accept_sparse=True
-        )
-        rows = _batch(data.X)
+        check_options(self)
+        data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False, accept_sparse=True)
+        rows = row_batch(data.X)
         kinds, weight = _core.distinct_rows(rows, data.y, data.weight)
         by_row = np.zeros(data.X.shape[0])
         by_row[kinds] = weight / weight.mean()  # weights are relative: their scale must not change the steps
@@ -210,7 +205,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._check_parameters()
+        check_options(self)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all the data and does not go with partial_fit. "
@@ -222,12 +217,12 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         book, labels = enter(self._book if fitted else None, y, classes, type(self).__name__)
         if fitted:
             matrix, schema = plain_rows(self, X), None
-            _check_rows_match(matrix, labels)
+            check_rows_match(matrix, labels)
         else:
             data = fit_data(self, X, y, allow_nan=False, accept_sparse=True)
             matrix, schema = data.X, data.schema
         weight = self._batch_weight(sample_weight, labels, book)
-        rows = _batch(matrix)
+        rows = row_batch(matrix)
         if fitted:
             learner = self._learner
         else:
@@ -271,7 +266,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Softmax over the candidates; in mode "lomtree" the class shares of the leaf.
         """
         rows = self._rows(X)
-        if not _is_integer(k) or not 1 <= k <= len(self._book):
+        if not is_integer(k) or not 1 <= k <= len(self._book):
             raise ValueError(f"k={k!r} is not allowed. Pass an integer from 1 to the {len(self._book)} classes.")
         found, shares = self._learner.predict_top(rows, int(k), self._book.column_of, True, n_threads(self.n_jobs))
         return self._labels(found), shares
@@ -370,7 +365,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "_learner")
-        return _batch(plain_rows(self, X))
+        return row_batch(plain_rows(self, X))
 
     def _labels(self, found: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         labels: npt.NDArray[Any] = self._book.labels[found]
@@ -407,62 +402,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             replay=0 if self.mode == "lomtree" else int(self.replay_size),
         )
 
-    def _check_parameters(self) -> None:
-        for name, allowed in (("mode", _MODES), ("scaling", _SCALINGS)):
-            value = getattr(self, name)
-            if not isinstance(value, str) or value not in allowed:
-                raise ValueError(f"{name}={value!r} is not known. Pass one of {', '.join(map(repr, allowed))}.")
-        ranges = {
-            "n_passes": (1, 10**6),
-            "flat_below": (0, 2**31 - 1),
-            "beam_width": (1, 2**20),
-            "n_trees": (1, 8),
-            "replay_size": (0, 2**20),
-            "max_class_records": (2, 2**31 - 1),
-        }
-        for name, (low, high) in ranges.items():
-            value = getattr(self, name)
-            if not _is_integer(value) or not low <= value <= high:
-                raise ValueError(f"{name}={value!r} is not allowed. Pass an integer from {low} to {high}.")
-        nodes, rate, resistance = self.max_internal_nodes, self.learning_rate, self.swap_resistance
-        if nodes is not None and (not _is_integer(nodes) or not 1 <= nodes < 2**29):
-            raise ValueError(f"max_internal_nodes={nodes!r} is not allowed. Pass None or an integer from 1 to 2**29.")
-        if rate is not None and (not _is_real(rate) or not 0 < rate <= 1e6):
-            raise ValueError(f"learning_rate={rate!r} is not allowed. Pass None or a number in (0, 1e6].")
-        if not _is_real(resistance) or not 0 <= resistance < math.inf:
-            raise ValueError(f"swap_resistance={resistance!r} is not allowed. Pass a finite number >= 0.")
-        weights = self.class_weight
-        if not (weights is None or isinstance(weights, dict) or (isinstance(weights, str) and weights == "balanced")):
-            raise ValueError(f"class_weight={weights!r} is not known. Pass a dict, 'balanced' or None.")
-        n_threads(self.n_jobs)
-
-
-def _batch(X: Any) -> Any:
-    """Rows as the core takes them; copies only what has another layout."""
-    if not sparse.issparse(X):
-        return _core.RowBatch(np.ascontiguousarray(X))
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    indices, indptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-    return _core.RowBatch(np.ascontiguousarray(X.data), indices, indptr, X.shape[1])
-
-
-def _check_rows_match(matrix: Any, labels: Any) -> None:
-    if matrix.shape[0] != len(labels):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {[matrix.shape[0], len(labels)]}"
-        )
-
 
 def _shifted(progress: Progress, offset: int) -> Any:
     callback = progress.callback
     return None if callback is None else lambda done: callback(offset + done)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
