@@ -97,8 +97,10 @@ void Learner::learn_row(const RawRow& raw, int32_t label, double weight, bool ke
     lomtree_.learn(row, label, weight, known(), scaling_.mean_square());
     return;
   }
-  means_.add(label, raw, row, weight);
-  if (keep) reservoir_.offer(label, raw, weight);
+  if (keep) {
+    means_.add(label, raw, row, weight);
+    reservoir_.offer(label, raw, weight);
+  }
   if (known() > config_.flat_below) update_trees(row, label, is_new);
   train(row, label, weight, work);
 }
@@ -158,9 +160,12 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
 }
 
-Floats Learner::average_factors() const { return config_.lomtree ? Floats{} : scorers_.factors(clock()); }
+// Forming averaged weights costs as much as scoring each class once.
+Scorers::Averages Learner::averages_for(int64_t rows) const {
+  return config_.lomtree ? Scorers::Averages{} : scorers_.averages(clock(), 16 * rows >= classes_);
+}
 
-void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Floats& factors,
+void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
                            Workspace& work) const {
   read_row(batch, row, !config_.centred, work.raw);
   const Row scaled = scaling_.scale(work.raw, work.values, work.indices);
@@ -171,19 +176,24 @@ void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilit
     return;
   }
   if (config_.lomtree) {
-    leaf_distribution(scaled, work);
+    leaf_distribution(scaled, need_probabilities, work);
     return;
   }
   find_candidates(scaled, work);
   work.scores.resize(work.candidates.size());
   const bool all = scores_all() && known() == classes_;
-  scorers_.scores(scaled, work.candidates, all, factors.data(), work.scratch, work.scores.data());
+  scorers_.scores(scaled, work.candidates, all, &averages, work.scratch, work.scores.data());
   if (need_probabilities) softmax(work.scores.data(), static_cast<int64_t>(work.scores.size()));
 }
 
 // The leaf's class shares, with one row's weight added for its label so that it stays first.
-void Learner::leaf_distribution(const Row& row, Workspace& work) const {
+void Learner::leaf_distribution(const Row& row, bool need_probabilities, Workspace& work) const {
   const int32_t leaf = lomtree_.walk(row);
+  if (!need_probabilities) {
+    work.candidates.assign(1, lomtree_.label(leaf));
+    work.scores.assign(1, 1.0f);
+    return;
+  }
   const ClassRecords& records = lomtree_.records(leaf);
   const int32_t favourite = lomtree_.label(leaf);
   work.candidates.clear();
@@ -260,9 +270,9 @@ int32_t best_label(const Workspace& work, const ClassOrder& order) {
 void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order, int32_t* labels,
                           double* probabilities, int threads, Control& control) const {
   const bool probable = probabilities != nullptr;
-  const Floats factors = average_factors();
+  const Scorers::Averages averages = averages_for(batch.rows);
   for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, probable, factors, work);
+    distribution(batch, row, probable, averages, work);
     if (k == 1 && !probable) {
       labels[row] = best_label(work, order);
     } else {
@@ -273,9 +283,9 @@ void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order
 
 void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads,
                           Control& control) const {
-  const Floats factors = average_factors();
+  const Scorers::Averages averages = averages_for(batch.rows);
   for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, true, factors, work);
+    distribution(batch, row, true, averages, work);
     // Normalised once more in double precision, so that rows sum to 1 to the last digits.
     double total = 0;
     for (float score : work.scores) total += static_cast<double>(score);

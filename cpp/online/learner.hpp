@@ -60,7 +60,8 @@ class Learner {
   void add_classes(int64_t count);
 
   // Learns rows order[0..count) with their labels and weights (by row; nullptr: 1). Weight 0 changes nothing.
-  // replay: bring back stored rows of overdue classes. keep: store rows for that.
+  // replay: bring back stored rows of overdue classes. keep: these rows are new, so count them in the class means and
+  // store some; in later passes over the same rows neither would learn anything.
   void learn(const Batch& batch, const int32_t* labels, const double* weights, const int64_t* order, int64_t count,
              bool replay, bool keep, Control& control);
 
@@ -84,11 +85,11 @@ class Learner {
   void find_candidates(const Row& row, Workspace& work) const;
   bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
   float clock() const;  // the fourth power of the number of steps: averages give late times more weight
-  Floats average_factors() const;
+  Scorers::Averages averages_for(int64_t rows) const;
   // Fills work.candidates and work.scores (probabilities) of one row.
-  void distribution(const Batch& batch, int64_t row, bool need_probabilities, const Floats& factors,
+  void distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
                     Workspace& work) const;
-  void leaf_distribution(const Row& row, Workspace& work) const;
+  void leaf_distribution(const Row& row, bool need_probabilities, Workspace& work) const;
 
   Config config_;
   bool can_learn_ = true;

@@ -53,24 +53,35 @@ void Scorers::append(int64_t count) {
   for (auto* values : {&weights_, &squares_, &averages_}) values->resize(static_cast<size_t>(classes_ * stride_), 0.0f);
 }
 
-Floats Scorers::factors(float clock) const {
-  Floats out(starts_.size(), 0.0f);
-  for (size_t k = 0; k < out.size(); ++k) out[k] = clock > starts_[k] ? 1.0f / (clock - starts_[k]) : 0.0f;
+Scorers::Averages Scorers::averages(float clock, bool formed) const {
+  Averages out;
+  out.factors.assign(starts_.size(), 0.0f);
+  for (size_t k = 0; k < starts_.size(); ++k) {
+    out.factors[k] = clock > starts_[k] ? 1.0f / (clock - starts_[k]) : 0.0f;
+  }
+  if (!formed || !dense_) return out;
+  out.weights = weights_;
+  for (size_t i = 0; i < out.weights.size(); ++i) {
+    out.weights[i] -= averages_[i] * out.factors[i / static_cast<size_t>(stride_)];
+  }
   return out;
 }
 
-void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors, Floats& scratch,
-                     float* out) const {
+void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const Averages* averages,
+                     Floats& scratch, float* out) const {
   const auto count = static_cast<int64_t>(ids.size());
   if (dense_) {
     const int32_t* list = all ? nullptr : ids.data();
-    if (factors != nullptr) {
-      averaged_dots(row.values, weights_.data(), averages_.data(), factors, stride_, list, count, out);
-    } else {
+    if (averages == nullptr) {
       dots(row.values, weights_.data(), stride_, list, count, out);
+    } else if (!averages->weights.empty()) {
+      dots(row.values, averages->weights.data(), stride_, list, count, out);
+    } else {
+      averaged_dots(row.values, weights_.data(), averages_.data(), averages->factors.data(), stride_, list, count, out);
     }
     return;
   }
+  const float* factors = averages != nullptr ? averages->factors.data() : nullptr;
   if (4 * count >= classes_) {
     scratch.assign(static_cast<size_t>(classes_), 0.0f);
     score_all(row, factors, scratch.data());

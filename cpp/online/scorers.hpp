@@ -22,6 +22,11 @@ struct ClassStep {
 
 class Scorers {
  public:
+  // How to read averaged weights at some time: w - factor * V by class; dense weights perhaps formed in advance.
+  struct Averages {
+    Floats factors;
+    Floats weights;
+  };
   struct Entry {
     int32_t label = 0;
     float weight = 0;
@@ -40,12 +45,12 @@ class Scorers {
     starts_[static_cast<size_t>(label)] = clock;
     count_known(label);
   }
-  // Factors of the averages by class at a clock: averaged weights are w - factor * V.
-  Floats factors(float clock) const;
+  // formed: worth it when many rows will be scored. The scores have the same bits either way.
+  Averages averages(float clock, bool formed) const;
 
   // Scores of the classes `ids` (sorted when rows are sparse; `all`: they are 0..K-1) by the averaged weights,
-  // or by w itself when factors is nullptr. scratch: any vector.
-  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, const float* factors, Floats& scratch,
+  // or by w itself when averages is nullptr. scratch: any vector.
+  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, const Averages* averages, Floats& scratch,
               float* out) const;
   // Steps sorted by class when rows are sparse; the gradient of `step` is replaced by each class's own.
   void update(const Row& row, const std::vector<ClassStep>& steps, const Step& step);

@@ -6,19 +6,15 @@
 namespace boscage::online {
 
 void Scorers::save(Archive& archive, bool resume, float clock) const {
-  const Floats factor = factors(clock);
+  const Averages now = averages(clock, !resume);
+  const Floats& factor = now.factors;
   if (resume) archive["scorers.starts"] = starts_;
   if (dense_) {
-    std::vector<float> weights = plain(weights_);
-    if (!resume) {
-      for (size_t i = 0; i < weights.size(); ++i) {
-        weights[i] -= averages_[i] * factor[i / static_cast<size_t>(stride_)];
-      }
-    } else {
+    archive["scorers.weights"] = plain(resume ? weights_ : now.weights);
+    if (resume) {
       archive["scorers.squares"] = plain(squares_);
       archive["scorers.averages"] = plain(averages_);
     }
-    archive["scorers.weights"] = std::move(weights);
     return;
   }
   std::vector<int64_t> offsets{0}, table_offsets{0};
