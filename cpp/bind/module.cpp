@@ -9,6 +9,7 @@ void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
+void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
@@ -18,4 +19,5 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_grow(module);
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);
+  boscage::bind::bind_stochastic(module);
 }

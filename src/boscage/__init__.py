@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from boscage.files import ModelFileError, load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
-    from boscage.splits import Axis
+    from boscage.splits import Axis, StochasticLinear
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
@@ -34,6 +34,7 @@ _HOME = {
     "ModifiedGini": "criteria",
     "Separation": "criteria",
     "Sqrt": "criteria",
+    "StochasticLinear": "splits",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
@@ -54,6 +55,7 @@ __all__ = [
     "ModifiedGini",
     "Separation",
     "Sqrt",
+    "StochasticLinear",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",
