@@ -10,6 +10,7 @@ void bind_grow(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
+void bind_oblique(nb::module_&);
 }  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
@@ -20,4 +21,5 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);
   boscage::bind::bind_optimal(module);
+  boscage::bind::bind_oblique(module);
 }

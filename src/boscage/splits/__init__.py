@@ -19,7 +19,7 @@ from boscage._component import Component
 from boscage._grow import Job, grow_by_proposals
 from boscage.tree import Tree
 
-__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily"]
+__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "WeightedOblique"]
 
 
 class SplitFamily(Component):
@@ -91,3 +91,4 @@ class ProposingFamily(SplitFamily):
 
 # Families register themselves when imported; each needs the classes above.
 from boscage.splits.axis import Axis  # noqa: E402
+from boscage.splits.wodt import WeightedOblique  # noqa: E402
