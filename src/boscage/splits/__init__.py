@@ -19,7 +19,7 @@ from boscage._component import Component
 from boscage._grow import Job, Limits, grow_by_proposals
 from boscage.tree import Tree
 
-__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "StochasticLinear"]
+__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "StochasticLinear", "WeightedOblique"]
 
 
 class SplitFamily(Component):
@@ -96,3 +96,4 @@ class ProposingFamily(SplitFamily):
 # Families register themselves when imported; each needs the classes above.
 from boscage.splits.axis import Axis  # noqa: E402
 from boscage.splits.stochastic import StochasticLinear  # noqa: E402
+from boscage.splits.wodt import WeightedOblique  # noqa: E402
