@@ -86,7 +86,7 @@ def report(name: str, title: str, rows: list[dict[str, Any]]) -> None:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
     RESULTS.mkdir(exist_ok=True)
     content = {"title": title, "machine": machine(), "rows": rows}
-    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, default=float) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, default=lambda value: value.item()) + "\n")
 
 
 def _shown(value: Any) -> str:

@@ -95,22 +95,19 @@ void Grower::commit_child(int32_t id) {
   committed_.push_back(id);
 }
 
-// Splits a leaf for good: numbers its children and puts them in line.
-void Grower::commit(int32_t id) {
+// Splits a leaf for good: numbers its children and returns the new leaves, from the right to the left.
+std::vector<int32_t> Grower::commit(int32_t id) {
   const bool is_triple = nodes_[static_cast<size_t>(id)].proposal.tests.size() == 3;
   if (nodes_[static_cast<size_t>(id)].left < 0) make_children(id);
   const int32_t left = nodes_[static_cast<size_t>(id)].left, right = nodes_[static_cast<size_t>(id)].right;
   ++splits_;
   commit_child(left);
   commit_child(right);
-  if (is_triple) {
-    commit(left);
-    commit(right);
-    return;
-  }
-  // Depth first takes the left child next: it goes on the stack last.
-  for (int32_t child : {right, left})
-    if (nodes_[static_cast<size_t>(child)].answered) push(child);
+  if (!is_triple) return {right, left};
+  const auto below_left = commit(left);
+  auto leaves = commit(right);
+  leaves.insert(leaves.end(), below_left.begin(), below_left.end());
+  return leaves;
 }
 
 bool Grower::fits(const Node& node) const {
@@ -157,7 +154,9 @@ void Grower::advance() {
       push(id);
       continue;
     }
-    commit(id);
+    // Depth first takes the leftmost leaf next: it goes on the stack last.
+    for (const int32_t leaf : commit(id))
+      if (nodes_[static_cast<size_t>(leaf)].answered) push(leaf);
   }
 }
 

@@ -73,7 +73,7 @@ class Grower {
   int32_t add_child(int32_t parent, bool is_right, Side side);
   void make_children(int32_t id);
   void commit_child(int32_t id);
-  void commit(int32_t id);
+  std::vector<int32_t> commit(int32_t id);
   void push(int32_t id);
   int32_t pop();
   void advance();

@@ -1,8 +1,6 @@
 #include "recut.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace boscage {
 
@@ -14,78 +12,23 @@ ProposalGrower::ProposalGrower(std::span<const int32_t> label, std::span<const d
     weighted_[row] = {rows_.weight(row), static_cast<uint32_t>(label[row])};
 }
 
-namespace {
-
-struct Scored {
-  double score;
-  uint32_t row;
-};
-
-double between(double low, double high) {
-  const double mid = low / 2 + high / 2;
-  return low <= mid && mid < high ? mid : low;
-}
-
-}  // namespace
-
 bool ProposalGrower::measure(std::span<const uint32_t> rows, std::span<const double> scores, const Offer& offer,
                              Measured& out) {
-  std::vector<double> total(static_cast<size_t>(rows_.classes()), 0.0);
-  for (const uint32_t row : rows) total[weighted_[row].label] += weighted_[row].weight;
-  std::vector<uint32_t> local(total.size());
-  std::iota(local.begin(), local.end(), 0U);
-  NodeView view{local,
-                total,
-                std::accumulate(total.begin(), total.end(), 0.0),
-                static_cast<int64_t>(rows.size()),
-                limits_.min_samples_leaf,
-                limits_.min_weight_leaf,
-                0.0};
-  view.noise = 1e-13 * std::visit([&](const auto& g) { return g.total(total.data(), rows_.classes()); }, criterion_);
+  const NodeCutter cutter(rows, weighted_, rows_.classes(), criterion_, limits_);
   double threshold = offer.threshold;
   if (std::isnan(threshold)) {
-    std::vector<Scored> sorted(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i) sorted[i] = {scores[i], rows[i]};
-    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.score < b.score; });
-    std::vector<uint32_t> entries(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i)
-      entries[i] = sorted[i].row | (i > 0 && sorted[i].score != sorted[i - 1].score ? kNewValue : 0U);
-    std::vector<double> sums;
-    const Best best = std::visit(
-        [&](const auto& g) { return scan_sorted(g, WeightedRows{weighted_.data()}, entries, view, Start{}, sums); },
-        criterion_);
-    if (best.gain < 0) return false;
-    const auto at = static_cast<size_t>(best.position);
-    threshold = between(sorted[at - 1].score, sorted[at].score);
+    const CutPlace place = cutter.find(scores, cut_scratch_);
+    if (!place.is_valid()) return false;
+    threshold = place.threshold();
   }
   MeasuredTest measured;
+  if (!cutter.measure(scores, threshold, measured)) return false;
   measured.test.feature = kLinear;
   measured.test.threshold = threshold;
   measured.test.weights.assign(offer.weights.begin(), offer.weights.end());
-  measured.left.class_weights.assign(total.size(), 0.0);
-  measured.right.class_weights.assign(total.size(), 0.0);
   std::vector<uint32_t> left_rows;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const bool is_left = !(scores[i] > threshold);
-    Side& side = is_left ? measured.left : measured.right;
-    ++side.rows;
-    side.class_weights[weighted_[rows[i]].label] += weighted_[rows[i]].weight;
-    if (is_left) left_rows.push_back(rows[i]);
-  }
-  const auto weight = [](const Side& side) {
-    return std::accumulate(side.class_weights.begin(), side.class_weights.end(), 0.0);
-  };
-  for (const Side* side : {&measured.left, &measured.right})
-    if (side->rows < std::max<int64_t>(1, limits_.min_samples_leaf) || weight(*side) < limits_.min_weight_leaf)
-      return false;
-  const double *right = measured.right.class_weights.data(), *left = measured.left.class_weights.data();
-  std::visit(
-      [&](const auto& g) {
-        measured.gain = g.gain(right, left, rows_.classes());
-        measured.drop = g.drop(right, left, rows_.classes());
-      },
-      criterion_);
-  if (measured.gain <= view.noise) measured.gain = 0;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!(scores[i] > threshold)) left_rows.push_back(rows[i]);
   out.proposal.tests.push_back(std::move(measured));
   out.left_rows.push_back(std::move(left_rows));
   return true;

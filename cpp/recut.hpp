@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "criteria.hpp"
+#include "cut.hpp"
 #include "growth.hpp"
 #include "node_rows.hpp"
 #include "scan.hpp"
@@ -58,6 +59,7 @@ class ProposalGrower {
   std::vector<WeightedRow> weighted_;
   std::map<int32_t, Candidates> candidates_;
   std::vector<uint32_t> scratch_;
+  CutScratch cut_scratch_;
 };
 
 }  // namespace boscage

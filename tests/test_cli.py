@@ -288,7 +288,7 @@ def test_markup_in_names_is_text(run, tmp_path):
 def test_compare_writes_table_json_and_picture(run, tmp_path):
     result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
     families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
-    assert sorted(families) == ["axis", "sklearn logistic", "sklearn tree", "sklearn tree"]
+    assert sorted(families) == ["axis", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
     assert result.stderr == "wrote compare.json and compare.png in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr
     record = json.loads((tmp_path / "boscage-compare" / "compare.json").read_text())

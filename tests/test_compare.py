@@ -60,7 +60,7 @@ def test_contenders_are_every_part_that_is_registered_and_scikit_learn():
         assert any(name.startswith(family) for name in names), family
     for criterion in ("gini", "entropy", "sqrt", "modified_gini", "separation"):
         assert f"axis {criterion}" in names
-    assert names[-3:] == ["sklearn tree gini", "sklearn tree entropy", "sklearn logistic"]
+    assert names[-4:] == ["optimal depth 3", "sklearn tree gini", "sklearn tree entropy", "sklearn logistic"]
 
 
 def test_a_family_added_later_appears_by_itself(monkeypatch):
@@ -78,10 +78,12 @@ def test_estimators_carry_the_settings():
     for contender in contenders(task_of("promoters"), settings):
         model = contender.make()
         parameters = model[-1].get_params() if hasattr(model, "steps") else model.get_params()
-        if contender.family != "sklearn logistic":
+        if contender.family == "optimal":
+            assert (parameters["max_depth"], parameters["n_jobs"]) == (3, 2)
+        elif contender.family != "sklearn logistic":
             assert [parameters[name] for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")] == [3, 9, 4]
             assert parameters["random_state"] == 7
-        if contender.ours:
+        if contender.is_part:
             assert parameters["n_jobs"] == 2
             assert parameters["categorical_features"] == list(range(57))
 
@@ -133,6 +135,14 @@ def test_what_is_finished_before_an_interrupt_is_kept():
     assert next(run).name == "first gini"
     with pytest.raises(KeyboardInterrupt):
         next(run)
+
+
+def test_a_search_that_swallows_an_interrupt_stops_the_comparison():
+    class Searcher(DecisionTreeClassifier):
+        status_ = "interrupted"
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run_comparison(task_of("iris"), SMALL, [Contender("search", "", Searcher), tree()]))
 
 
 @pytest.mark.parametrize("folds", [1, 51])

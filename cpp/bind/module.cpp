@@ -7,9 +7,12 @@ namespace nb = nanobind;
 namespace boscage::bind {
 void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
+void bind_online(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
+void bind_oblique(nb::module_&);
+void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
@@ -17,7 +20,10 @@ NB_MODULE(_core, module) {
   module.def("uniform", &boscage::uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
   boscage::bind::bind_criteria(module);
   boscage::bind::bind_grow(module);
+  boscage::bind::bind_online(module);
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);
   boscage::bind::bind_optimal(module);
+  boscage::bind::bind_oblique(module);
+  boscage::bind::bind_stochastic(module);
 }

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Majority
+    from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits import Axis
+    from boscage.splits import Axis, StochasticLinear
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
@@ -33,12 +34,14 @@ _HOME = {
     "Gini": "criteria",
     "HeaviestFirst": "growth",
     "IncompatibleParts": "_component",
+    "LOMTreeClassifier": "online",
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",
+    "StochasticLinear": "splits",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
@@ -58,12 +61,14 @@ __all__ = [
     "Gini",
     "HeaviestFirst",
     "IncompatibleParts",
+    "LOMTreeClassifier",
     "Majority",
     "ModelFileError",
     "ModifiedGini",
     "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
+    "StochasticLinear",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",

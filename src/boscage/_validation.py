@@ -197,6 +197,31 @@ def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matr
     return coded
 
 
+def plain_rows(estimator: Any, X: Any) -> Matrix:
+    """Check rows without categories or missing values against the columns of an earlier fit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Has ``n_features_in_`` and perhaps ``feature_names_in_``; not changed.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        float32 and float64 arrays are used as they are.
+
+    Returns
+    -------
+    ndarray of float32 or float64, or CSR matrix
+        Finite.
+    """
+    is_table = as_frame(X) is not None
+    if is_table:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    matrix = _Columns.of(estimator, X, None, True).matrix
+    if not is_table:
+        validate_data(estimator, matrix, reset=False, skip_check_array=True)
+    _check_values(estimator, matrix, False)
+    return matrix
+
+
 class _Names(BaseEstimator):  # type: ignore[misc]
     """Carries feature names out of scikit-learn's check without touching the user's estimator."""
 

@@ -226,7 +226,7 @@ def compare(
     chosen = [
         contender
         for contender in contenders(task, settings)
-        if not contender.ours
+        if not contender.is_part
         or ((not splits or contender.family in splits) and (not criterion or contender.criterion in criterion))
     ]
     out.mkdir(parents=True, exist_ok=True)

@@ -73,12 +73,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contender:
-    """A named way to make an unfitted estimator."""
+    """A named way to make an unfitted estimator; `is_part` if family and criterion are names of registered parts."""
 
     family: str
     criterion: str
     make: Callable[[], Any] = field(repr=False, compare=False)
-    ours: bool = True
+    is_part: bool = False
 
     @property
     def name(self) -> str:
@@ -136,7 +136,27 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
                 continue
             categorical = list(task.categorical_features) or None
             parts = {"splits": family, "criterion": criterion, "categorical_features": categorical} | limits
-            yield Contender(family, criterion, lambda parts=parts: TopDownTreeClassifier(**parts))  # type: ignore[misc]
+            yield Contender(family, criterion, lambda parts=parts: TopDownTreeClassifier(**parts), True)  # type: ignore[misc]
+
+
+def optimal_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
+    """Give the proven optimal tree of depth 3 (or less), category columns one-hot coded, no missing cells.
+
+    A search that meets its time limit keeps its best tree and says so in a warning.
+    """
+    from sklearn.pipeline import make_pipeline
+
+    from boscage import OptimalTreeClassifier
+
+    if task.has_missing or issparse(task.X):
+        return
+    depth = min(settings.max_depth or 3, 3)
+
+    def optimal() -> Any:
+        model = OptimalTreeClassifier(max_depth=depth, time_limit=30, n_jobs=settings.n_jobs, verbose=False)
+        return make_pipeline(*_preparation(task, linear=False), model)
+
+    yield Contender("optimal", f"depth {depth}", optimal)
 
 
 def scikit_learn_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
@@ -152,12 +172,12 @@ def scikit_learn_contenders(task: Task, settings: Settings) -> Iterator[Contende
     def logistic() -> Any:
         return make_pipeline(*_preparation(task, linear=True), LogisticRegression(max_iter=1000))
 
-    yield Contender("sklearn tree", "gini", lambda: tree("gini"), ours=False)
-    yield Contender("sklearn tree", "entropy", lambda: tree("entropy"), ours=False)
-    yield Contender("sklearn logistic", "", logistic, ours=False)
+    yield Contender("sklearn tree", "gini", lambda: tree("gini"))
+    yield Contender("sklearn tree", "entropy", lambda: tree("entropy"))
+    yield Contender("sklearn logistic", "", logistic)
 
 
-PROVIDERS: list[Provider] = [top_down_contenders, scikit_learn_contenders]
+PROVIDERS: list[Provider] = [top_down_contenders, optimal_contenders, scikit_learn_contenders]
 """Where contenders come from, in the order they are run."""
 
 
@@ -251,19 +271,21 @@ def _one_fold(model: Any, task: Task, train: NDArray[np.int64], test: NDArray[np
     start = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()
+    last = model[-1] if hasattr(model, "steps") else model
+    if getattr(last, "status_", "") == "interrupted":
+        raise KeyboardInterrupt  # the optimal search keeps its best tree on Ctrl-C; here the user means the comparison
     predicted = model.predict(X_test)
     done = time.perf_counter()
     result.fit_seconds.append(fitted - start)
     result.predict_seconds.append(done - fitted)
     result.accuracy.append(float(np.mean(predicted == task.y[test])))
-    last = model[-1] if hasattr(model, "steps") else model
     if hasattr(last, "get_n_leaves"):
         result.leaves.append(int(last.get_n_leaves()))
         result.depth.append(int(last.get_depth()))
 
 
 def _preparation(task: Task, *, linear: bool) -> list[Any]:
-    """Pipeline steps that make a task fit for scikit-learn: fill and scale for a linear model, one-hot categories."""
+    """Pipeline steps for a model of plain numbers: fill and scale if it is linear, one-hot categories."""
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline

@@ -14,7 +14,8 @@ estimator keeps beyond its tree has names that begin with ``state.``. The metada
 ``schema``
     ``{"n_features", "dtype", "feature_names", "categories"}``.
 ``tree``
-    ``{"routing", "input_map": null or {"constant", "unit_rows"}, "weights": null, "dense" or the shape of a CSR}``.
+    ``{"routing", "input_map": null or {"constant", "unit_rows"}, "weights": null, "dense" or the shape of a CSR}``;
+    null for an estimator that is all state.
 ``state``
     Only where an estimator added something of its own.
 """
@@ -33,6 +34,7 @@ import numpy.typing as npt
 from safetensors.numpy import save as to_safetensors
 from scipy import sparse
 
+from boscage._check_tree import check_schema
 from boscage._file_reader import (
     MAX_FEATURES,
     METADATA_KEY,
@@ -104,26 +106,42 @@ class Model:
 
     kind: str
     classes: npt.NDArray[Any]
-    tree: Tree
+    tree: Tree | None
     state: ModelState | None = None
+    columns: Schema | None = None  # of a model without a tree
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of X."""
+        found = self.columns if self.tree is None else self.tree.schema
+        if found is None:
+            raise ValueError("model: without a tree the columns must be given.")
+        return found
 
 
 def saveable(cls: _Estimator) -> _Estimator:
     """Class decorator: files of this class can be saved and loaded under its name.
 
     An estimator with more to remember than ``tree_`` and ``classes_`` passes a :class:`ModelState` to :func:`save`
-    and has a method ``_restore_state(state)``, which must check what it is given and raise ValueError.
+    and has a method ``_restore_state(state)``, which must check what it is given and raise ValueError. An estimator
+    without a ``tree_`` has the class attribute ``_all_state = True`` and passes its schema too.
     """
     _kinds[cls.__name__] = cls
     return cls
 
 
-def save(estimator: Any, path: str | os.PathLike[str], state: ModelState | None = None) -> None:
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    state: ModelState | None = None,
+    schema: Schema | None = None,
+) -> None:
     """Write a fitted estimator to ``path``; an existing file is replaced in one step or left as it was."""
     kind = type(estimator).__name__
     if kind not in _kinds:
         raise TypeError(f"estimator: {kind} cannot be saved; known are {', '.join(sorted(_kinds)) or 'none'}.")
-    write_model(path, Model(kind, estimator.classes_, estimator.tree_, state))
+    tree = None if schema is not None else estimator.tree_
+    write_model(path, Model(kind, estimator.classes_, tree, state, schema))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -150,12 +168,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     cls = _class_of(model.kind)
     if cls is None:
         raise ModelFileError(f"{os.fspath(path)}: this version of boscage has no estimator named {model.kind!r}.")
+    all_state = getattr(cls, "_all_state", False)
+    if (model.tree is None) != all_state or (all_state and model.state is None):
+        raise ModelFileError(f"{os.fspath(path)}: not a sound model file: its parts are not those of a {model.kind}.")
     estimator = cls()
-    estimator.tree_ = model.tree
+    if model.tree is not None:
+        estimator.tree_ = model.tree
     estimator.classes_ = model.classes
-    estimator.n_features_in_ = model.tree.n_features
-    if model.tree.schema.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.tree.schema.feature_names, dtype=object)
+    estimator.n_features_in_ = model.schema.n_features
+    if model.schema.feature_names is not None:
+        estimator.feature_names_in_ = np.array(model.schema.feature_names, dtype=object)
     if model.state is not None:
         if not hasattr(estimator, "_restore_state"):
             raise ModelFileError(f"{os.fspath(path)}: {model.kind} keeps no state, but the file has one.")
@@ -175,7 +197,8 @@ def _class_of(kind: str) -> type | None:
 
 def write_model(path: str | os.PathLike[str], model: Model) -> None:
     """Write a model file; see :func:`save`."""
-    model.tree.check()
+    if model.tree is not None:
+        model.tree.check()
     data = model_bytes(model)
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
@@ -192,12 +215,11 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
 
 def model_bytes(model: Model) -> bytes:
     """Lay out the content of a model file."""
-    tree, schema = model.tree, model.tree.schema
-    if len(model.classes) != tree.n_classes:
+    tree, schema = model.tree, model.schema
+    if tree is not None and len(model.classes) != tree.n_classes:
         raise ValueError(f"classes: the tree has {tree.n_classes} classes, got {len(model.classes)} labels.")
     if schema.n_features > MAX_FEATURES:
         raise ValueError(f"tree: model files hold at most {MAX_FEATURES} columns, got {schema.n_features}.")
-    row_map = tree.input_map
     meta: dict[str, Any] = {
         "format": FORMAT,
         "kind": model.kind,
@@ -208,13 +230,9 @@ def model_bytes(model: Model) -> bytes:
             "feature_names": schema.feature_names and list(schema.feature_names),
             "categories": _categories_to_json(schema),
         },
-        "tree": {
-            "routing": tree.routing,
-            "input_map": row_map and {"constant": row_map.constant, "unit_rows": row_map.unit_rows},
-            "weights": _weights_kind(tree),
-        },
+        "tree": None if tree is None else _tree_meta(tree),
     }
-    tensors = _tree_tensors(tree)
+    tensors = {} if tree is None else _tree_tensors(tree)
     if model.state is not None:
         meta["state"] = model.state.meta
         tensors |= {_STATE + name: np.ascontiguousarray(array) for name, array in model.state.tensors.items()}
@@ -222,6 +240,15 @@ def model_bytes(model: Model) -> bytes:
     data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
     check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return data
+
+
+def _tree_meta(tree: Tree) -> dict[str, Any]:
+    row_map = tree.input_map
+    return {
+        "routing": tree.routing,
+        "input_map": row_map and {"constant": row_map.constant, "unit_rows": row_map.unit_rows},
+        "weights": _weights_kind(tree),
+    }
 
 
 def _weights_kind(tree: Tree) -> Any:
@@ -292,12 +319,19 @@ def _model(meta: dict[str, Any], tensors: Tensors, size: int) -> Model:
     own = {name: array for name, array in tensors.items() if not name.startswith(_STATE)}
     extra = {name.removeprefix(_STATE): array for name, array in tensors.items() if name.startswith(_STATE)}
     expect(state is not None or not extra, "there are state tensors but no state")
-    _check_tensors(own)
-    tree = _tree(meta["tree"], _schema(meta["schema"], own, size), own)
-    tree.check()
     classes = labels_from_json(meta["classes"])
-    expect(len(classes) == tree.n_classes, f"there are {len(classes)} labels for {tree.n_classes} classes")
-    return Model(kind, classes, tree, None if state is None else ModelState(extra, state))
+    tree = None
+    if meta["tree"] is None:
+        expect(not own, "there are tensors of a tree but no tree")
+        schema = _schema(meta["schema"], own, size)
+        check_schema(schema)
+    else:
+        _check_tensors(own)
+        schema = _schema(meta["schema"], own, size)
+        tree = _tree(meta["tree"], schema, own)
+        tree.check()
+        expect(len(classes) == tree.n_classes, f"there are {len(classes)} labels for {tree.n_classes} classes")
+    return Model(kind, classes, tree, None if state is None else ModelState(extra, state), schema)
 
 
 def _check_tensors(tensors: Tensors) -> None:

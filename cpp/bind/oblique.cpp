@@ -1,0 +1,124 @@
+// Growing oblique trees in memory: arrays and a family's settings in, the flat tree out.
+#include <nanobind/stl/string.h>
+
+#include "arrays.hpp"
+#include "grow.hpp"
+#include "oblique/family.hpp"
+#include "oblique/lbfgs.hpp"
+#include "oblique/soft_entropy.hpp"
+#include "oblique/wodt.hpp"
+#include "run.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+// Up to this many numbers a fit is over before a thread of its own would have started.
+constexpr size_t kShortWork = 1 << 14;
+
+// What every family's function takes.
+struct Problem {
+  In1<int32_t> y;
+  In1<double> weight;
+  int32_t classes;
+  AnyCriterion criterion;
+  Order order;
+  Limits limits;
+  bool linear_only;
+  int threads;
+};
+
+template <class T>
+nb::dict grow(const Strided2<T>& X, const Problem& problem, const ObliqueFamily& family, const nb::object& progress) {
+  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
+                         X.stride(1)};
+  Grown tree;
+  Scaling scaling;
+  run(X.size() <= kShortWork, progress, [&](Control& control) {
+    Pool pool(problem.threads);
+    NodeRows rows(view(problem.y), view(problem.weight), problem.classes);
+    ObliqueData data{matrix,
+                     make_scaling(matrix, view(problem.weight), pool, control),
+                     {},
+                     problem.classes,
+                     problem.criterion,
+                     problem.limits};
+    data.weighted.resize(problem.y.size());
+    for (uint32_t row = 0; row < data.weighted.size(); ++row)
+      data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
+    Grower grower(rows.total(), problem.limits, problem.order);
+    grow_oblique(grower, data, rows, family, pool, control);
+    tree = flatten(grower, problem.criterion);
+    scaling = std::move(data.scaling);
+  });
+  nb::dict out = to_dict(std::move(tree), problem.classes, matrix.columns);
+  out["mean"] = give(std::move(scaling.mean));
+  out["deviation"] = give(std::move(scaling.deviation));
+  return out;
+}
+
+template <class T>
+nb::dict grow_wodt(const Strided2<T>& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
+                   bool recut, uint64_t seed, nb::object progress) {
+  WodtOptions options{l2, n_init, recut, seed, {}};
+  options.lbfgs.max_iter = max_iter;
+  options.lbfgs.tolerance = tolerance;
+  return grow(X, problem, Wodt(options), progress);
+}
+
+// The objective alone, for tests: value and gradient at theta on rows that are scaled already.
+template <class T>
+nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int classes, double l2,
+                       const In1<double>& theta, int threads) {
+  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
+                         X.stride(1)};
+  const size_t d = X.shape(1);
+  const Scaling identity{std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0)};
+  std::vector<uint32_t> rows(X.shape(0));
+  std::vector<WeightedRow> weighted(X.shape(0));
+  for (uint32_t i = 0; i < rows.size(); ++i) {
+    rows[i] = i;
+    weighted[i] = {weight.data()[i], static_cast<uint32_t>(y.data()[i])};
+  }
+  Pool pool(threads);
+  Control control;
+  Pool* inner = threads > 1 ? &pool : nullptr;
+  const Tile<T> tile(matrix, identity, rows, inner);
+  SoftEntropy<T> objective(tile, weighted, classes, l2, inner, control);
+  const double value = objective.value(view(theta));
+  const auto gradient = objective.gradient();
+  return nb::make_tuple(value, give(std::vector<double>(gradient.begin(), gradient.end())));
+}
+
+}  // namespace
+
+void bind_oblique(nb::module_& module) {
+  nb::class_<Problem>(module, "ObliqueProblem", "Labels, weights, criterion and limits of a tree to be grown.")
+      .def(
+          "__init__",
+          [](Problem* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
+             double parameter, const In1<double>& table, const std::string& order, int64_t max_splits,
+             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop, bool linear_only,
+             int threads) {
+            new (self) Problem{std::move(y),      std::move(weight),
+                               classes,           make_criterion(name, parameter, view(table)),
+                               make_order(order), {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+                               linear_only,       threads};
+          },
+          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
+          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
+          nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
+          nb::arg("min_drop"), nb::arg("linear_only"), nb::arg("threads"));
+  const auto define = [&]<class T>(T) {
+    module.def("grow_wodt", &grow_wodt<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("l2"),
+               nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("seed"),
+               nb::arg("progress").none());
+    module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+               nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),
+               nb::arg("threads"));
+  };
+  define(float{});
+  define(double{});
+}
+
+}  // namespace boscage::bind

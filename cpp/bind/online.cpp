@@ -1,0 +1,246 @@
+// The online learner for Python: batches of rows, learning, prediction, state as a dictionary of arrays.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "bind/arrays.hpp"
+#include "bind/run.hpp"
+#include "online/distinct.hpp"
+#include "online/learner.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace boscage;
+using namespace boscage::bind;
+namespace on = boscage::online;
+
+namespace {
+
+// Keeps the arrays of a batch alive; checked once, here.
+struct RowBatch {
+  on::Batch batch;
+  nb::object data, indices, indptr;
+};
+
+void set_data(on::Batch& batch, const float* values) { batch.data32 = values; }
+void set_data(on::Batch& batch, const double* values) { batch.data64 = values; }
+
+template <class T>
+void make_dense(RowBatch* self, In2<T> data) {
+  on::Batch batch;
+  batch.rows = static_cast<int64_t>(data.shape(0));
+  batch.features = static_cast<int64_t>(data.shape(1));
+  set_data(batch, data.data());
+  on::check_batch(batch);
+  new (self) RowBatch{batch, nb::cast(data), nb::none(), nb::none()};
+}
+
+template <class T>
+void make_sparse(RowBatch* self, In1<T> data, In1<int32_t> indices, In1<int64_t> indptr, int64_t features) {
+  if (indptr.size() == 0 || indices.size() != data.size()) throw nb::value_error("X is not a valid CSR matrix");
+  if (features < 0 || features >= INT32_MAX) throw nb::value_error("X has too many columns");
+  on::Batch batch;
+  batch.rows = static_cast<int64_t>(indptr.size()) - 1;
+  batch.features = features;
+  batch.indices = indices.data();
+  batch.indptr = indptr.data();
+  batch.entries = static_cast<int64_t>(data.size());
+  set_data(batch, data.data());
+  on::check_batch(batch);
+  new (self) RowBatch{batch, nb::cast(data), nb::cast(indices), nb::cast(indptr)};
+}
+
+bool is_short(const on::Batch& batch) {
+  return (batch.sparse() ? batch.entries : batch.rows * batch.features) < 500000;
+}
+
+void require(bool condition, const char* message) {
+  if (!condition) throw nb::value_error(message);
+}
+
+void check_width(const on::Learner& learner, const on::Batch& batch) {
+  require(batch.features == learner.config().features, "the batch has another number of columns than the model");
+}
+
+nb::dict to_dict(const on::Archive& archive) {
+  nb::dict out;
+  for (const auto& [name, array] : archive) {
+    std::visit([&, &key = name](const auto& values) { out[key.c_str()] = give(values); }, array);
+  }
+  return out;
+}
+
+template <class T>
+bool read_array(nb::handle value, on::Array& out) {
+  In1<T> array;
+  if (!nb::try_cast(value, array, false)) return false;
+  out = std::vector<T>(array.data(), array.data() + array.size());
+  return true;
+}
+
+on::Archive to_archive(const nb::dict& state) {
+  on::Archive archive;
+  for (auto [key, value] : state) {
+    on::Array array;
+    const bool known = read_array<int32_t>(value, array) || read_array<int64_t>(value, array) ||
+                       read_array<float>(value, array) || read_array<double>(value, array);
+    const auto name = nb::cast<std::string>(key);
+    if (!known) throw on::BadState("the state's array '" + name + "' has the wrong type or shape");
+    archive[name] = std::move(array);
+  }
+  return archive;
+}
+
+on::Learner from_state(const nb::dict& state) { return on::Learner(to_archive(state)); }
+
+void check_learning(const on::Learner& learner, const on::Batch& batch, const In1<int32_t>& labels,
+                    const std::optional<In1<double>>& weights, const std::optional<In1<int64_t>>& order,
+                    int64_t classes) {
+  check_width(learner, batch);
+  require(learner.can_learn(), "this model was saved without its learning state");
+  require(classes >= learner.classes() && classes < INT32_MAX - 1, "classes cannot be taken away");
+  require(static_cast<int64_t>(labels.size()) == batch.rows, "labels must have one entry per row");
+  require(!weights || static_cast<int64_t>(weights->size()) == batch.rows, "weights must have one entry per row");
+  for (int32_t label : view(labels)) require(label >= 0 && label < classes, "a label is out of range");
+  if (weights) {
+    for (double weight : view(*weights)) require(weight >= 0 && weight <= 1e9, "a weight is out of range");
+  }
+  if (order) {
+    for (int64_t row : view(*order)) require(row >= 0 && row < batch.rows, "order names a row out of range");
+  }
+}
+
+// Learns in place when the work is short; long work happens on a copy, so that Ctrl-C leaves the model as it was.
+void learn(on::Learner& learner, const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights,
+           std::optional<In1<int64_t>> order, int64_t classes, bool replay, bool keep, nb::object progress) {
+  const on::Batch& batch = rows.batch;
+  check_learning(learner, batch, labels, weights, order, classes);
+  const int64_t count = order ? static_cast<int64_t>(order->size()) : batch.rows;
+  const double* by_row = weights ? weights->data() : nullptr;
+  const int64_t* in_order = order ? order->data() : nullptr;
+  const auto work = [&](on::Learner& target, Control& control) {
+    target.add_classes(classes - target.classes());
+    target.learn(batch, labels.data(), by_row, in_order, count, replay, keep, control);
+  };
+  if (is_short(batch)) {
+    run(true, progress, [&](Control& control) { work(learner, control); });
+    return;
+  }
+  on::Learner copy = learner;
+  run(false, progress, [&](Control& control) { work(copy, control); });
+  learner = std::move(copy);
+}
+
+struct Order {
+  std::vector<int32_t> class_at;
+  on::ClassOrder view(const In1<int32_t>& column_of) const { return {column_of.data(), class_at.data()}; }
+};
+
+// column_of must be a permutation of the classes.
+Order invert(const on::Learner& learner, const In1<int32_t>& column_of) {
+  require(static_cast<int64_t>(column_of.size()) == learner.classes(), "columns must have one entry per class");
+  Order order;
+  order.class_at.assign(column_of.size(), -1);
+  for (size_t label = 0; label < column_of.size(); ++label) {
+    const int32_t column = column_of.data()[label];
+    require(column >= 0 && static_cast<size_t>(column) < column_of.size(), "a column is out of range");
+    require(order.class_at[static_cast<size_t>(column)] < 0, "a column is used twice");
+    order.class_at[static_cast<size_t>(column)] = static_cast<int32_t>(label);
+  }
+  return order;
+}
+
+nb::object predict_top(const on::Learner& learner, const RowBatch& rows, int64_t k, In1<int32_t> column_of,
+                       bool probabilities, int threads) {
+  const on::Batch& batch = rows.batch;
+  check_width(learner, batch);
+  require(k >= 1 && k <= learner.classes(), "k must be between 1 and the number of classes");
+  const Order order = invert(learner, column_of);
+  const auto size = static_cast<size_t>(batch.rows * k);
+  std::vector<int32_t> labels(size);
+  std::vector<double> shares(probabilities ? size : 0);
+  run(is_short(batch), nb::none(), [&](Control& control) {
+    learner.predict_top(batch, k, order.view(column_of), labels.data(), probabilities ? shares.data() : nullptr,
+                        threads, control);
+  });
+  const std::vector<size_t> shape{static_cast<size_t>(batch.rows), static_cast<size_t>(k)};
+  nb::object found = nb::cast(give(std::move(labels), shape));
+  if (!probabilities) return found;
+  return nb::make_tuple(found, give(std::move(shares), shape));
+}
+
+nb::ndarray<nb::numpy, double> predict_all(const on::Learner& learner, const RowBatch& rows, In1<int32_t> column_of,
+                                           int threads) {
+  const on::Batch& batch = rows.batch;
+  check_width(learner, batch);
+  const Order order = invert(learner, column_of);
+  std::vector<double> out(static_cast<size_t>(batch.rows * learner.classes()), 0.0);
+  run(is_short(batch), nb::none(),
+      [&](Control& control) { learner.predict_all(batch, order.view(column_of), out.data(), threads, control); });
+  return give(std::move(out), {static_cast<size_t>(batch.rows), static_cast<size_t>(learner.classes())});
+}
+
+nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights) {
+  require(static_cast<int64_t>(labels.size()) == rows.batch.rows, "labels must have one entry per row");
+  require(!weights || weights->size() == labels.size(), "weights must have one entry per row");
+  on::DistinctRows out = on::distinct_rows(rows.batch, labels.data(), weights ? weights->data() : nullptr);
+  return nb::make_tuple(give(std::move(out.rows)), give(std::move(out.weights)));
+}
+
+on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t seed, double learning_rate,
+                         int64_t flat_below, int64_t beam, int64_t trees, int64_t max_internal_nodes,
+                         double swap_resistance, int64_t max_records, int64_t replay) {
+  require(features >= 1 && features < INT32_MAX - 64, "the number of columns is out of range");
+  require(learning_rate > 0 && learning_rate <= 1e6, "learning_rate is out of range");
+  require(flat_below >= 0 && beam >= 1 && trees >= 1 && trees <= 1000, "beam, trees or flat_below is out of range");
+  require(max_internal_nodes >= 0 && max_internal_nodes < INT32_MAX / 4, "max_internal_nodes is out of range");
+  require(swap_resistance >= 0 && max_records >= 2 && replay >= 0, "an option is out of range");
+  return on::Learner(on::Config{features, lomtree, centred, seed, learning_rate, flat_below, beam, trees,
+                                max_internal_nodes, swap_resistance, max_records, replay});
+}
+
+}  // namespace
+
+namespace boscage::bind {
+
+void bind_online(nb::module_& module) {
+  nb::class_<RowBatch>(module, "RowBatch", "Rows, dense or CSR, borrowed from NumPy and checked.")
+      .def("__init__", &make_dense<float>, "data"_a.noconvert())
+      .def("__init__", &make_dense<double>, "data"_a.noconvert())
+      .def("__init__", &make_sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+           "n_features"_a)
+      .def("__init__", &make_sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
+           "n_features"_a);
+  module.def("distinct_rows", &distinct, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
+             "One row of each kind, ordered by content, and the weight of the kind.");
+  nb::class_<on::Learner>(module, "OnlineLearner", "The stateful core of LOMTreeClassifier.")
+      .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a, "learning_rate"_a,
+           "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a,
+           "replay"_a)
+      .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
+           "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
+      .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
+      .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)
+      .def(
+          "state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
+      .def_static("from_state", &from_state, "state"_a)
+      .def("memory",
+           [](const on::Learner& learner) {
+             nb::dict out;
+             for (const auto& [part, bytes] : learner.memory()) out[part.c_str()] = bytes;
+             return out;
+           })
+      .def_prop_ro("n_classes", &on::Learner::classes)
+      .def_prop_ro("n_known", &on::Learner::known)
+      .def_prop_ro("n_examples", &on::Learner::examples)
+      .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
+      .def_prop_ro("can_learn", &on::Learner::can_learn)
+      .def("__getstate__", [](const on::Learner& learner) { return to_dict(learner.save(true)); })
+      .def("__setstate__",
+           [](on::Learner& learner, const nb::dict& state) { new (&learner) on::Learner(to_archive(state)); });
+}
+
+}  // namespace boscage::bind

@@ -1,0 +1,147 @@
+#include "cut.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <utility>
+
+namespace boscage {
+
+namespace {
+
+// Unsigned order of the result = order of the numbers; both zeros are one number.
+uint64_t sortable(double score) {
+  const auto bits = std::bit_cast<uint64_t>(score + 0.0);
+  return bits >> 63 ? ~bits : bits | (1ULL << 63);
+}
+
+// Below this a comparison sort is quicker than counting digits.
+constexpr size_t kCountingRows = 300;
+constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits, kPasses = 3;
+constexpr int kPrefixShift = 64 - kDigitBits * kPasses;
+
+}  // namespace
+
+double CutPlace::threshold() const {
+  const double mid = low / 2 + high / 2;
+  return low <= mid && mid < high ? mid : low;
+}
+
+std::span<const uint32_t> ScoreOrder::sort(std::span<const double> scores) {
+  const size_t n = scores.size();
+  entries_.resize(n);
+  for (size_t i = 0; i < n; ++i) entries_[i] = {sortable(scores[i]), static_cast<uint32_t>(i)};
+  if (n < kCountingRows) {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  } else {
+    sort_by_digits();
+  }
+  order_.resize(n);
+  for (size_t i = 0; i < n; ++i) order_[i] = entries_[i].position;
+  return order_;
+}
+
+// Counting sort on the leading 33 bits, then each run that they do not tell apart by comparison.
+void ScoreOrder::sort_by_digits() {
+  const size_t n = entries_.size();
+  other_.resize(n);
+  counts_.assign(static_cast<size_t>(kDigits) * kPasses, 0);
+  const auto digit = [](uint64_t key, int pass) {
+    return static_cast<size_t>(key >> (kPrefixShift + pass * kDigitBits)) & (kDigits - 1);
+  };
+  for (const Entry& entry : entries_)
+    for (int pass = 0; pass < kPasses; ++pass) ++counts_[static_cast<size_t>(pass) * kDigits + digit(entry.key, pass)];
+  for (int pass = 0; pass < kPasses; ++pass) {
+    uint32_t* count = counts_.data() + static_cast<size_t>(pass) * kDigits;
+    if (count[digit(entries_[0].key, pass)] == n) continue;
+    uint32_t before = 0;
+    for (int value = 0; value < kDigits; ++value) before += std::exchange(count[value], before);
+    for (const Entry& entry : entries_) other_[count[digit(entry.key, pass)]++] = entry;
+    entries_.swap(other_);
+  }
+  for (size_t i = 0; i < n;) {
+    size_t end = i + 1;
+    while (end < n && entries_[end].key >> kPrefixShift == entries_[i].key >> kPrefixShift) ++end;
+    if (end > i + 1)
+      std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(i), entries_.begin() + static_cast<std::ptrdiff_t>(end),
+                [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    i = end;
+  }
+}
+
+NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedRow> weighted, int32_t classes,
+                       const AnyCriterion& criterion, const Limits& limits)
+    : local_(rows.size()), all_classes_(static_cast<size_t>(classes)), criterion_(criterion), limits_(limits) {
+  std::vector<double> total(all_classes_, 0.0);
+  for (const uint32_t row : rows) total[weighted[row].label] += weighted[row].weight;
+  std::vector<uint32_t> number(all_classes_, 0);
+  for (uint32_t c = 0; c < number.size(); ++c) {
+    if (!(total[c] > 0)) continue;
+    number[c] = static_cast<uint32_t>(present_.size());
+    identity_.push_back(number[c]);
+    present_.push_back(c);
+    total_.push_back(total[c]);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) local_[i] = {weighted[rows[i]].weight, number[weighted[rows[i]].label]};
+  potential_ = std::visit([&](const auto& g) { return g.total(total_.data(), this->classes()); }, criterion_);
+  view_.local = identity_;
+  view_.total = total_;
+  view_.weight = std::accumulate(total_.begin(), total_.end(), 0.0);
+  view_.rows = static_cast<int64_t>(rows.size());
+  view_.min_samples_leaf = limits.min_samples_leaf;
+  view_.min_weight_leaf = limits.min_weight_leaf;
+  // Differences this small are rounding: a cut worth no more counts as worth nothing.
+  view_.noise = 1e-13 * potential_;
+}
+
+CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) const {
+  const auto order = scratch.order.sort(scores);
+  scratch.entries.resize(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    scratch.entries[i] = order[i] | (i > 0 && scores[order[i]] != scores[order[i - 1]] ? kNewValue : 0U);
+  const Best best = std::visit(
+      [&](const auto& g) {
+        return scan_sorted(g, WeightedRows{local_.data()}, scratch.entries, view_, Start{}, scratch.sums);
+      },
+      criterion_);
+  if (best.gain < 0) return {};
+  const auto at = static_cast<size_t>(best.position);
+  return {best.gain, scores[order[at - 1]], scores[order[at]], best.position};
+}
+
+bool NodeCutter::measure(std::span<const double> scores, double threshold, MeasuredTest& out) const {
+  for (Side* side : {&out.left, &out.right}) {
+    side->rows = 0;
+    side->class_weights.assign(all_classes_, 0.0);
+  }
+  for (size_t i = 0; i < scores.size(); ++i) {
+    Side& side = scores[i] > threshold ? out.right : out.left;
+    ++side.rows;
+    side.class_weights[present_[local_[i].label]] += local_[i].weight;
+  }
+  const auto classes = static_cast<int>(all_classes_);
+  for (const Side* side : {&out.left, &out.right}) {
+    const double weight = std::accumulate(side->class_weights.begin(), side->class_weights.end(), 0.0);
+    if (side->rows < std::max<int64_t>(1, limits_.min_samples_leaf) || weight < limits_.min_weight_leaf) return false;
+  }
+  const double *right = out.right.class_weights.data(), *left = out.left.class_weights.data();
+  std::visit(
+      [&](const auto& g) {
+        out.gain = g.gain(right, left, classes);
+        out.drop = g.drop(right, left, classes);
+      },
+      criterion_);
+  if (out.gain <= view_.noise) out.gain = 0;
+  return true;
+}
+
+double NodeCutter::gain(const double* right, const double* left, int64_t right_rows, int64_t left_rows) const {
+  const int64_t fewest = std::max<int64_t>(1, limits_.min_samples_leaf);
+  if (right_rows < fewest || left_rows < fewest) return -1;
+  const double weight = std::accumulate(left, left + classes(), 0.0);
+  if (weight < limits_.min_weight_leaf || view_.weight - weight < limits_.min_weight_leaf) return -1;
+  const double worth = std::visit([&](const auto& g) { return g.gain(right, left, classes()); }, criterion_);
+  return worth > view_.noise ? worth : 0.0;
+}
+
+}  // namespace boscage

@@ -1,0 +1,83 @@
+// The best cut of one node's rows along any number attached to them, and what a given cut is worth.
+//
+// NodeCutter: the rows of a node with their classes and weights, made ready once for many cuts. Scores come from
+// outside (a column, a projection); growth and the family that found a direction are not known here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "criteria.hpp"
+#include "growth.hpp"
+#include "scan.hpp"
+
+namespace boscage {
+
+// Where to cut: between the neighbouring scores low and high, `position` rows on the left.
+struct CutPlace {
+  double gain = -1;  // below 0: no valid cut
+  double low = 0, high = 0;
+  int64_t position = 0;
+
+  bool is_valid() const { return gain >= 0; }
+  // A threshold with low <= t < high.
+  double threshold() const;
+};
+
+// Positions of scores in increasing order (equal scores in any order).
+class ScoreOrder {
+ public:
+  std::span<const uint32_t> sort(std::span<const double> scores);
+
+ private:
+  struct Entry {
+    uint64_t key;
+    uint32_t position;
+  };
+  void sort_by_digits();
+
+  std::vector<Entry> entries_, other_;
+  std::vector<uint32_t> counts_, order_;
+};
+
+// Buffers of one thread, reused from cut to cut.
+struct CutScratch {
+  ScoreOrder order;
+  std::vector<uint32_t> entries;
+  std::vector<double> sums;
+};
+
+class NodeCutter {
+ public:
+  NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedRow> weighted, int32_t classes,
+             const AnyCriterion& criterion, const Limits& limits);
+  NodeCutter(const NodeCutter&) = delete;  // the view points into the object
+  NodeCutter& operator=(const NodeCutter&) = delete;
+
+  int64_t rows() const { return static_cast<int64_t>(local_.size()); }
+  int classes() const { return static_cast<int>(total_.size()); }
+  // Class (numbered among those present) and weight of each row, in the order of `rows`.
+  std::span<const WeightedRow> local() const { return local_; }
+  std::span<const double> total() const { return total_; }
+  double weight() const { return view_.weight; }
+  double potential() const { return potential_; }
+
+  CutPlace find(std::span<const double> scores, CutScratch& scratch) const;
+  // Both sides of "right if score > threshold", with gain and drop; false if a side breaks a limit.
+  bool measure(std::span<const double> scores, double threshold, MeasuredTest& out) const;
+  // What two sides are worth, given by the class weights of classes present. Negative if a limit is broken.
+  double gain(const double* right, const double* left, int64_t right_rows, int64_t left_rows) const;
+
+ private:
+  std::vector<WeightedRow> local_;
+  std::vector<uint32_t> present_, identity_;
+  std::vector<double> total_;
+  size_t all_classes_;
+  AnyCriterion criterion_;
+  Limits limits_;
+  double potential_ = 0;
+  NodeView view_;
+};
+
+}  // namespace boscage

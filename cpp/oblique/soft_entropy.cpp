@@ -1,0 +1,263 @@
+#include "oblique/soft_entropy.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace boscage {
+
+namespace {
+
+// One body, compiled for several instruction sets. Multiplications and additions stay apart and lanes are fixed, so
+// all of them give the same bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define BOSCAGE_CLONES
+#endif
+#define BOSCAGE_INLINE inline __attribute__((always_inline))
+
+typedef double Lanes __attribute__((vector_size(64)));
+typedef int64_t Bits __attribute__((vector_size(64)));
+typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
+
+#pragma GCC diagnostic ignored "-Wpsabi"  // lanes never leave an inlined function
+
+BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
+BOSCAGE_INLINE Lanes load(const float* from) {
+  return __builtin_convertvector(*reinterpret_cast<const LoadFloat*>(from), Lanes);
+}
+BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
+BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
+BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+
+// e^x for x <= 0: 2^k times a polynomial of the rest, |rest| <= ln 2 / 2.
+BOSCAGE_INLINE Lanes exp_of_negative(Lanes x) {
+  const Lanes lowest = all(-700.0), magic = all(6755399441055744.0);  // adding it rounds to an integer
+  x = x < lowest ? lowest : x;
+  const Lanes shifted = x * 1.4426950408889634 + magic;
+  const Lanes k = shifted - magic;
+  const Lanes r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
+  Lanes p = all(1.0 / 479001600);
+  p = p * r + 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  return reinterpret_cast<Lanes>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << 52));
+}
+
+struct Sides {
+  Lanes right, left;
+};
+
+BOSCAGE_INLINE Sides expit(Lanes z) {
+  const Lanes e = exp_of_negative(z > 0 ? -z : z);
+  const Lanes large = 1.0 / (1.0 + e), small = e * large;
+  return {z > 0 ? large : small, z > 0 ? small : large};
+}
+
+// z of `Count` groups of rows at once.
+template <int Count, class T>
+BOSCAGE_INLINE void scores(const T* group, int64_t columns, const double* theta, Lanes* z) {
+  for (int g = 0; g < Count; ++g) z[g] = all(theta[columns]);
+  for (int64_t j = 0; j < columns; ++j)
+    for (int g = 0; g < Count; ++g) z[g] += theta[j] * load(group + g * kLanes * columns + j * kLanes);
+}
+
+struct BlockRows {
+  const double* weight;
+  const uint32_t* label;
+  double* slope;
+};
+
+// Adds the soft sides of eight rows to `sums`: for each class right and left, eight lanes each.
+BOSCAGE_INLINE void add_sides(Lanes z, const BlockRows& rows, int64_t first, bool two_classes, double* sums) {
+  const Lanes weight = load(rows.weight + first);
+  const Sides side = expit(z);
+  store(rows.slope + first, weight * side.right * side.left);
+  const Lanes right = weight * side.right, left = weight * side.left;
+  const uint32_t* label = rows.label + first;
+  if (two_classes) {
+    Lanes second;
+    for (int lane = 0; lane < kLanes; ++lane) second[lane] = label[lane];
+    const Lanes one = 1.0 - second;
+    store(sums, load(sums) + right * one);
+    store(sums + 8, load(sums + 8) + left * one);
+    store(sums + 16, load(sums + 16) + right * second);
+    store(sums + 24, load(sums + 24) + left * second);
+    return;
+  }
+  for (int lane = 0; lane < kLanes; ++lane) {
+    double* place = sums + label[lane] * 2 * kLanes + lane;
+    place[0] += right[lane];
+    place[kLanes] += left[lane];
+  }
+}
+
+template <class T>
+BOSCAGE_INLINE void value_body(const T* values, int64_t groups, int64_t columns, const double* theta,
+                               const BlockRows& rows, bool two_classes, double* sums) {
+  constexpr int kTogether = 4;
+  Lanes z[kTogether];
+  int64_t g = 0;
+  for (; g + kTogether <= groups; g += kTogether) {
+    scores<kTogether>(values + g * kLanes * columns, columns, theta, z);
+    for (int i = 0; i < kTogether; ++i) add_sides(z[i], rows, (g + i) * kLanes, two_classes, sums);
+  }
+  for (; g < groups; ++g) {
+    scores<1>(values + g * kLanes * columns, columns, theta, z);
+    add_sides(z[0], rows, g * kLanes, two_classes, sums);
+  }
+}
+
+template <int Count, class T>
+BOSCAGE_INLINE void add_gradient(const T* group, int64_t columns, const double* slope, const uint32_t* label,
+                                 const double* factor, double* sums) {
+  Lanes c[Count];
+  for (int g = 0; g < Count; ++g) {
+    Lanes by_class;
+    for (int lane = 0; lane < kLanes; ++lane) by_class[lane] = factor[label[g * kLanes + lane]];
+    c[g] = load(slope + g * kLanes) * by_class;
+  }
+  for (int64_t j = 0; j < columns; ++j) {
+    Lanes total = load(sums + j * kLanes);
+    for (int g = 0; g < Count; ++g) total += c[g] * load(group + g * kLanes * columns + j * kLanes);
+    store(sums + j * kLanes, total);
+  }
+  Lanes bias = load(sums + columns * kLanes);
+  for (int g = 0; g < Count; ++g) bias += c[g];
+  store(sums + columns * kLanes, bias);
+}
+
+template <class T>
+BOSCAGE_INLINE void gradient_body(const T* values, int64_t groups, int64_t columns, const double* slope,
+                                  const uint32_t* label, const double* factor, double* sums) {
+  constexpr int kTogether = 4;
+  int64_t g = 0;
+  for (; g + kTogether <= groups; g += kTogether)
+    add_gradient<kTogether>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, factor,
+                            sums);
+  for (; g < groups; ++g)
+    add_gradient<1>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, factor, sums);
+}
+
+BOSCAGE_CLONES void value_kernel(const float* values, int64_t groups, int64_t columns, const double* theta,
+                                 const BlockRows& rows, bool two_classes, double* sums) {
+  value_body(values, groups, columns, theta, rows, two_classes, sums);
+}
+BOSCAGE_CLONES void value_kernel(const double* values, int64_t groups, int64_t columns, const double* theta,
+                                 const BlockRows& rows, bool two_classes, double* sums) {
+  value_body(values, groups, columns, theta, rows, two_classes, sums);
+}
+BOSCAGE_CLONES void gradient_kernel(const float* values, int64_t groups, int64_t columns, const double* slope,
+                                    const uint32_t* label, const double* factor, double* sums) {
+  gradient_body(values, groups, columns, slope, label, factor, sums);
+}
+BOSCAGE_CLONES void gradient_kernel(const double* values, int64_t groups, int64_t columns, const double* slope,
+                                    const uint32_t* label, const double* factor, double* sums) {
+  gradient_body(values, groups, columns, slope, label, factor, sums);
+}
+
+// width sums of eight lanes each, in place.
+void add_lanes(double* sums, int64_t width) {
+  for (int64_t i = 0; i < width; ++i) sums[i] = sum(load(sums + i * kLanes));
+}
+
+constexpr int64_t kBlockGroups = kBlockRows / kLanes;
+
+}  // namespace
+
+void expit_lanes(const double* z, double* right, double* left) {
+  const Sides sides = expit(load(z));
+  store(right, sides.right);
+  store(left, sides.left);
+}
+
+template <class T>
+SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> rows, int classes, double l2, Pool* pool,
+                            const Control& control)
+    : tile_(tile), classes_(classes), l2_(l2), pool_(pool), control_(control), blocks_(block_count(tile.rows())) {
+  const auto filled = static_cast<size_t>(tile.groups() * kLanes);
+  label_.assign(filled, 0);
+  weight_.assign(filled, 0.0);
+  slope_.assign(filled, 0.0);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    label_[i] = rows[i].label;
+    weight_[i] = rows[i].weight;
+    all_ += rows[i].weight;
+  }
+  factor_.assign(static_cast<size_t>(classes), 0.0);
+  gradient_.assign(static_cast<size_t>(size()), 0.0);
+}
+
+template <class T>
+double SoftEntropy<T>::value(std::span<const double> theta) {
+  theta_.assign(theta.begin(), theta.end());
+  // Lanes are added up inside each block; only the first `width` numbers of a block's stretch remain in use.
+  const int64_t width = 2 * classes_, stretch = width * kLanes;
+  parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
+  for_blocks(blocks_, pool_, [&](int64_t block) {
+    control_.check();
+    const int64_t first = block * kBlockGroups, groups = std::min(kBlockGroups, tile_.groups() - first);
+    const BlockRows rows{weight_.data() + first * kLanes, label_.data() + first * kLanes,
+                         slope_.data() + first * kLanes};
+    double* sums = parts_.data() + block * stretch;
+    value_kernel(tile_.group(first), groups, tile_.columns(), theta_.data(), rows, classes_ == 2, sums);
+    add_lanes(sums, width);
+  });
+  add_pairwise(parts_, blocks_, stretch);
+  double squares = 0;
+  for (size_t j = 0; j + 1 < theta_.size(); ++j) squares += theta_[j] * theta_[j];
+  return sides() + l2_ / (2 * std::sqrt(all_)) * squares;
+}
+
+// Entropy of the two sides from their class weights, and what a row of each class adds to the gradient.
+template <class T>
+double SoftEntropy<T>::sides() {
+  constexpr double kFloor = 1e-300;
+  double right = 0, left = 0, bits = 0;
+  for (int c = 0; c < classes_; ++c) {
+    right += parts_[static_cast<size_t>(2 * c)];
+    left += parts_[static_cast<size_t>(2 * c + 1)];
+  }
+  for (int c = 0; c < classes_; ++c) {
+    const double r = parts_[static_cast<size_t>(2 * c)], l = parts_[static_cast<size_t>(2 * c + 1)];
+    const double right_bits = std::log2(std::max(right, kFloor) / std::max(r, kFloor));
+    const double left_bits = std::log2(std::max(left, kFloor) / std::max(l, kFloor));
+    bits += r * right_bits + l * left_bits;
+    factor_[static_cast<size_t>(c)] = (right_bits - left_bits) / all_;
+  }
+  return bits / all_;
+}
+
+template <class T>
+std::span<const double> SoftEntropy<T>::gradient() {
+  const int64_t width = size(), stretch = width * kLanes;
+  parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
+  for_blocks(blocks_, pool_, [&](int64_t block) {
+    control_.check();
+    const int64_t first = block * kBlockGroups, groups = std::min(kBlockGroups, tile_.groups() - first);
+    double* sums = parts_.data() + block * stretch;
+    gradient_kernel(tile_.group(first), groups, tile_.columns(), slope_.data() + first * kLanes,
+                    label_.data() + first * kLanes, factor_.data(), sums);
+    add_lanes(sums, width);
+  });
+  add_pairwise(parts_, blocks_, stretch);
+  std::copy_n(parts_.begin(), width, gradient_.begin());
+  for (size_t j = 0; j + 1 < theta_.size(); ++j) gradient_[j] += l2_ / std::sqrt(all_) * theta_[j];
+  return gradient_;
+}
+
+template class SoftEntropy<float>;
+template class SoftEntropy<double>;
+
+}  // namespace boscage

@@ -1,0 +1,48 @@
+// WODT's objective at one node: the entropy of two soft sides, and its gradient.
+//
+// A row goes right with probability s(z), z = theta.x + bias, left with s(-z); E is the entropy (bits) that is left,
+// divided by the node's weight, plus l2 / (2 sqrt(weight)) |theta|^2 without the bias. Every sum is made over blocks
+// of rows in a fixed order. Knows nothing of the optimiser or of hard cuts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "oblique/tile.hpp"
+#include "parallel.hpp"
+#include "scan.hpp"
+
+namespace boscage {
+
+template <class T>
+class SoftEntropy {
+ public:
+  // `rows` are the tile's rows in order, classes numbered 0 .. classes - 1.
+  SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> rows, int classes, double l2, Pool* pool,
+              const Control& control);
+
+  int64_t size() const { return tile_.columns() + 1; }  // theta, then the bias
+  double value(std::span<const double> theta);
+  // At the point of the last value().
+  std::span<const double> gradient();
+
+ private:
+  double sides();
+
+  const Tile<T>& tile_;
+  int classes_;
+  double l2_, all_ = 0;
+  Pool* pool_;
+  const Control& control_;
+  int64_t blocks_;
+  std::vector<uint32_t> label_;                   // by row, filled up to a whole group
+  std::vector<double> weight_, slope_;            // weight 0 in the filled-up rows; slope = weight s(z) s(-z)
+  std::vector<double> theta_, parts_, gradient_;  // parts: sums of each block
+  std::vector<double> factor_;                    // by class: log2 of W_R W_L^k / (W_L W_R^k), over the weight
+};
+
+// s(z) and s(-z), eight at a time: within 1e-14 of the exact ones, relative. For tests.
+void expit_lanes(const double* z, double* right, double* left);
+
+}  // namespace boscage

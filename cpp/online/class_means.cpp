@@ -1,0 +1,166 @@
+#include "online/class_means.hpp"
+
+#include <numeric>
+
+namespace boscage::online {
+
+float MeanRows::project(int64_t at, const Floats& direction) const {
+  if (dense_) {
+    float out = 0;
+    dots(direction.data(), values_.data() + at * length_, length_, nullptr, 1, &out);
+    return out;
+  }
+  float sum = 0;
+  for (const auto& [feature, value] : entries_[static_cast<size_t>(at)]) {
+    sum += value * direction[static_cast<size_t>(feature)];
+  }
+  return sum;
+}
+
+void MeanRows::add_to(int64_t at, float factor, Floats& sum) const {
+  if (dense_) {
+    axpy(factor, values_.data() + at * length_, sum.data(), length_);
+    return;
+  }
+  for (const auto& [feature, value] : entries_[static_cast<size_t>(at)]) {
+    sum[static_cast<size_t>(feature)] += factor * value;
+  }
+}
+
+ClassMeans::ClassMeans(int64_t features, bool dense) : features_(features), dense_(dense) {
+  spread_.assign(static_cast<size_t>(features), 0.0);
+}
+
+void ClassMeans::append(int64_t count) {
+  weights_.resize(weights_.size() + static_cast<size_t>(count), 0.0);
+  if (dense_) {
+    means_.resize(weights_.size() * static_cast<size_t>(features_), 0.0);
+  } else {
+    sums_.resize(weights_.size());
+  }
+}
+
+void ClassMeans::add(int32_t label, const RawRow& raw, const Row& row, double weight) {
+  const auto at = static_cast<size_t>(label);
+  const double before = weights_[at];
+  weights_[at] += weight;
+  if (dense_) {
+    add_to_mean(raw.values.data(), weight / weights_[at], weight * (before / weights_[at]),
+                means_.data() + label * features_, spread_.data(), features_);
+    return;
+  }
+  HashedWeights& sums = sums_[at];
+  sums.reserve_more(row.size - 1);
+  for (int64_t j = 0; j + 1 < row.size; ++j) {  // the last pair is the constant
+    sums.get(row.indices[j]).weight += static_cast<float>(weight) * row.values[j];
+    spread_[static_cast<size_t>(row.indices[j])] += weight * static_cast<double>(row.values[j] * row.values[j]);
+  }
+}
+
+void ClassMeans::shift(int32_t from, int32_t to, RawRow& raw) const {
+  const double* old_mean = means_.data() + from * features_;
+  const double* new_mean = means_.data() + to * features_;
+  for (int64_t j = 0; j < features_; ++j) raw.values[static_cast<size_t>(j)] += new_mean[j] - old_mean[j];
+}
+
+MeanRows ClassMeans::rows(const std::vector<int32_t>& labels, const Scaling& scaling) const {
+  MeanRows out;
+  out.size_ = static_cast<int64_t>(labels.size());
+  out.dense_ = dense_;
+  out.length_ = dense_ ? padded(features_) : features_;
+  if (dense_) {
+    out.values_.assign(static_cast<size_t>(out.size_ * out.length_), 0.0f);
+    for (int64_t i = 0; i < out.size_; ++i) {
+      const double* mean = means_.data() + labels[static_cast<size_t>(i)] * features_;
+      scale_columns(mean, scaling.centre().data(), scaling.radius().data(), out.values_.data() + i * out.length_,
+                    features_);
+    }
+    return out;
+  }
+  for (int32_t label : labels) {
+    const double weight = weights_[static_cast<size_t>(label)];
+    std::vector<std::pair<int32_t, float>> entries;
+    for (const auto& cell : sums_[static_cast<size_t>(label)].sorted()) {
+      entries.emplace_back(cell.feature, static_cast<float>(static_cast<double>(cell.weight) / weight));
+    }
+    out.entries_.push_back(std::move(entries));
+  }
+  return out;
+}
+
+std::vector<float> ClassMeans::variance(const Scaling& scaling) const {
+  const double total = std::accumulate(weights_.begin(), weights_.end(), 0.0);
+  std::vector<double> within = spread_;
+  if (dense_) {
+    for (int64_t j = 0; j < features_; ++j) {
+      const double radius = scaling.radius()[static_cast<size_t>(j)];
+      within[static_cast<size_t>(j)] = radius > 0 ? within[static_cast<size_t>(j)] / total / radius / radius : 0.0;
+    }
+  } else {
+    for (size_t label = 0; label < sums_.size(); ++label) {
+      if (!(weights_[label] > 0)) continue;
+      for (const auto& cell : sums_[label].sorted()) {
+        const auto sum = static_cast<double>(cell.weight);
+        within[static_cast<size_t>(cell.feature)] -= sum * sum / weights_[label];
+      }
+    }
+    for (double& value : within) value = value > 0 ? value / total : 0.0;
+  }
+  const double mean = std::accumulate(within.begin(), within.end(), 0.0) / static_cast<double>(features_);
+  const double floor = (dense_ ? 0.01 : 1.0) * mean + 1e-8;
+  std::vector<float> out(static_cast<size_t>(dense_ ? padded(features_) : features_), 1.0f);
+  for (size_t j = 0; j < within.size(); ++j) out[j] = static_cast<float>(within[j] + floor);
+  return out;
+}
+
+void ClassMeans::save(Archive& archive) const {
+  archive["means.weights"] = weights_;
+  archive["means.spread"] = spread_;
+  if (dense_) {
+    archive["means.means"] = means_;
+    return;
+  }
+  std::vector<int64_t> offsets{0};
+  std::vector<int32_t> features;
+  std::vector<float> sums;
+  for (const HashedWeights& one : sums_) {
+    for (const auto& cell : one.sorted()) {
+      features.push_back(cell.feature);
+      sums.push_back(cell.weight);
+    }
+    offsets.push_back(static_cast<int64_t>(features.size()));
+  }
+  archive["means.offsets"] = std::move(offsets);
+  archive["means.features"] = std::move(features);
+  archive["means.sums"] = std::move(sums);
+}
+
+void ClassMeans::load(Reader& reader, int64_t classes) {
+  weights_ = reader.take_finite<double>("means.weights", classes, 0.0);
+  spread_ = reader.take_finite<double>("means.spread", features_, 0.0);
+  if (dense_) {
+    means_ = reader.take_finite<double>("means.means", classes * features_);
+    return;
+  }
+  const auto offsets = reader.take_offsets("means.offsets", classes);
+  const auto features = reader.take_index<int32_t>("means.features", offsets.back(), 0, features_);
+  const auto sums = reader.take_finite<float>("means.sums", offsets.back());
+  sums_.assign(static_cast<size_t>(classes), HashedWeights{});
+  for (size_t label = 0; label < sums_.size(); ++label) {
+    sums_[label].reserve_more(offsets[label + 1] - offsets[label]);
+    for (auto at = static_cast<size_t>(offsets[label]); at < static_cast<size_t>(offsets[label + 1]); ++at) {
+      if (at > static_cast<size_t>(offsets[label]) && features[at] <= features[at - 1]) {
+        throw BadState("the state's array 'means.features' does not increase within a class");
+      }
+      sums_[label].get(features[at]).weight = sums[at];
+    }
+  }
+}
+
+int64_t ClassMeans::bytes() const {
+  int64_t sum = bytes_of(weights_) + bytes_of(means_) + bytes_of(spread_) + bytes_of(sums_);
+  for (const HashedWeights& one : sums_) sum += one.bytes();
+  return sum;
+}
+
+}  // namespace boscage::online

@@ -1,0 +1,60 @@
+// Means of the classes and the variance within them: what the class tree is built from.
+//
+// Dense rows keep raw means in double precision and are scaled when asked for, so means learnt early and late are
+// comparable although the scaling moved. Sparse rows keep sums of scaled entries, touched features only.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "online/hashed_weights.hpp"
+#include "online/scaling.hpp"
+#include "online/state.hpp"
+
+namespace boscage::online {
+
+// The scaled means of a list of classes, by position in the list; the constant is left out.
+class MeanRows {
+ public:
+  int64_t size() const { return size_; }
+  int64_t length() const { return length_; }
+  float project(int64_t at, const Floats& direction) const;
+  void add_to(int64_t at, float factor, Floats& sum) const;
+
+ private:
+  friend class ClassMeans;
+  int64_t size_ = 0, length_ = 0;
+  bool dense_ = true;
+  Floats values_;                                                // dense: size x length, padded
+  std::vector<std::vector<std::pair<int32_t, float>>> entries_;  // sparse
+};
+
+class ClassMeans {
+ public:
+  ClassMeans() = default;
+  ClassMeans(int64_t features, bool dense);
+
+  void append(int64_t count);
+  void add(int32_t label, const RawRow& raw, const Row& row, double weight);
+  double weight(int32_t label) const { return weights_[static_cast<size_t>(label)]; }
+
+  // Moves a dense row from one class to another by the difference of their means.
+  void shift(int32_t from, int32_t to, RawRow& raw) const;
+  MeanRows rows(const std::vector<int32_t>& labels, const Scaling& scaling) const;
+  // Variance within classes of every scaled column, kept away from zero.
+  std::vector<float> variance(const Scaling& scaling) const;
+
+  void save(Archive& archive) const;
+  void load(Reader& reader, int64_t classes);
+  int64_t bytes() const;
+
+ private:
+  int64_t features_ = 0;
+  bool dense_ = true;
+  std::vector<double> weights_;  // per class
+  std::vector<double> means_;    // dense: classes x features
+  std::vector<double> spread_;   // dense: squared deviations within classes; sparse: squares of scaled entries
+  std::vector<HashedWeights> sums_;
+};
+
+}  // namespace boscage::online

@@ -1,0 +1,73 @@
+#include "online/distinct.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "rng.hpp"
+
+namespace boscage::online {
+
+namespace {
+
+// Calls visit(column, value) for the entries that are not zero.
+template <class Visit>
+void for_entries(const Batch& batch, int64_t row, const Visit& visit) {
+  const int64_t begin = batch.sparse() ? batch.indptr[row] : row * batch.features;
+  const int64_t end = batch.sparse() ? batch.indptr[row + 1] : begin + batch.features;
+  for (int64_t at = begin; at < end; ++at) {
+    const double value = batch.value(at);
+    if (value != 0) visit(batch.sparse() ? int64_t{batch.indices[at]} : at - begin, value);
+  }
+}
+
+struct Key {
+  uint64_t hash = 0;
+  int32_t label = 0;
+  int64_t row = 0;
+};
+
+std::vector<std::pair<int64_t, double>> entries(const Batch& batch, int64_t row) {
+  std::vector<std::pair<int64_t, double>> out;
+  for_entries(batch, row, [&](int64_t column, double value) { out.emplace_back(column, value); });
+  return out;
+}
+
+}  // namespace
+
+DistinctRows distinct_rows(const Batch& batch, const int32_t* labels, const double* weights) {
+  std::vector<Key> keys;
+  keys.reserve(static_cast<size_t>(batch.rows));
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    if (weights != nullptr && !(weights[row] > 0)) continue;
+    uint64_t hash = mix(static_cast<uint64_t>(labels[row]) + 0x9e3779b97f4a7c15ULL);
+    for_entries(batch, row, [&](int64_t column, double value) {
+      hash = mix(hash ^ std::bit_cast<uint64_t>(value)) + 0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(column + 1);
+    });
+    keys.push_back({mix(hash), labels[row], row});
+  }
+  // Hashes hardly ever collide; when they do, the contents decide.
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    if (a.hash != b.hash) return a.hash < b.hash;
+    if (a.label != b.label) return a.label < b.label;
+    return a.row != b.row && entries(batch, a.row) < entries(batch, b.row);
+  });
+  DistinctRows out;
+  std::vector<double> own;
+  for (size_t i = 0; i < keys.size();) {
+    size_t end = i + 1;
+    while (end < keys.size() && keys[end].hash == keys[i].hash && keys[end].label == keys[i].label &&
+           entries(batch, keys[end].row) == entries(batch, keys[i].row)) {
+      ++end;
+    }
+    own.clear();
+    for (size_t at = i; at < end; ++at) own.push_back(weights == nullptr ? 1.0 : weights[keys[at].row]);
+    std::sort(own.begin(), own.end());
+    out.rows.push_back(keys[i].row);
+    out.weights.push_back(std::accumulate(own.begin(), own.end(), 0.0));
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace boscage::online

@@ -1,0 +1,93 @@
+// The inner loops of the online learner over dense float rows.
+//
+// Every sum runs over sixteen fixed lanes that are folded in one fixed order, so the same bits come out
+// whatever register width the processor has. Rows are padded with zeros to a multiple of the lanes.
+// Knows nothing of classes, trees or streams: pointers and lengths only.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace boscage::online {
+
+inline constexpr int64_t lanes = 16;
+constexpr int64_t padded(int64_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+// Vectors that start on a cache line: rows of a multiple of sixteen floats then never straddle one.
+template <class T>
+struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <class U>
+  AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: conversions between element types are the point
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+  bool operator==(const AlignedAllocator&) const { return true; }
+};
+using Floats = std::vector<float, AlignedAllocator<float>>;
+
+// exp for x <= 0: 2^k times a polynomial on [-ln2/2, ln2/2]; relative error below 2e-7.
+[[gnu::always_inline]] inline float exp_negative(float x) {
+  x = x > -87.0f ? x : -87.0f;
+  const float shifted = x * 1.44269504f + 12582912.0f;
+  const float whole = shifted - 12582912.0f;
+  const float r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const int32_t scale = (static_cast<int32_t>(whole) + 127) << 23;
+  return p * std::bit_cast<float>(scale);
+}
+
+// One AdaGrad step: G += (g x)^2, step = rate * g * x / sqrt(G + epsilon), w -= step.
+struct Step {
+  float gradient = 0;
+  float rate = 0;
+  float epsilon = 0;
+  float clock = 0;  // V -= clock * step keeps the polynomial average (scorers only)
+};
+
+// out[i] = x . row ids[i]; ids == nullptr means rows 0..count-1.
+void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out);
+
+// out[i] = x . (row - factor * average row): the averaged weights without forming them. factors by row.
+void averaged_dots(const float* x, const float* rows, const float* averages, const float* factors, int64_t stride,
+                   const int32_t* ids, int64_t count, float* out);
+
+void adagrad(const float* x, const Step& step, float* weights, float* squares, int64_t n);
+void adagrad_averaged(const float* x, const Step& step, float* weights, float* squares, float* averages, int64_t n);
+
+// The same step of one feature for many classes: x is its value, everything else by class; a class's clock is that
+// of the step less its start.
+void adagrad_classes(float x, const float* gradients, const float* starts, const Step& step, float* weights,
+                     float* squares, float* averages, int64_t classes);
+
+// One step of size `rate` down |target - h| with gradient `gradient` * x, shortened so that the margin moves
+// by at most `limit` towards the target; scratch holds n floats. Returns the change of the margin (>= 0).
+float median_step(const float* x, const Step& step, float direction, float limit, float* weights, float* squares,
+                  float* scratch, int64_t n);
+
+// Replaces scores by exp(score - largest) / sum; n may be any number, scores needs no padding.
+void softmax(float* scores, int64_t n);
+
+// Running centre and largest deviation of every column; share = weight of the row / total weight, row included.
+void observe_columns(const double* x, double share, double* centre, double* radius, int64_t n);
+// The scaled row (x - centre) / radius, 0 where the radius is 0, kept within +-1e6.
+void scale_columns(const double* x, const double* centre, const double* radius, float* out, int64_t n);
+
+// Adds a row to a class's mean and to the sum of squared deviations within classes.
+void add_to_mean(const double* x, double share, double spread, double* mean, double* within, int64_t n);
+
+// y += a * x, and y += a * (x - factors * average).
+void axpy(float a, const float* x, float* y, int64_t n);
+void averaged_axpy(float a, const float* x, const float* average, const float* factors, float* y, int64_t n);
+
+}  // namespace boscage::online

@@ -1,0 +1,298 @@
+#include "online/learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+namespace boscage::online {
+
+namespace {
+
+constexpr float scorer_epsilon = 0.1f;  // keeps the first step of an improbable class small
+constexpr float skip_below = 0.003f;    // gradients below this are not worth a step
+constexpr float create_above = 0.05f;   // sparse rows: gradients below this make no new entry
+constexpr double clock_unit = 1024;     // keeps the fourth power of the time finite
+constexpr int64_t rebuild_until = 64;   // rows per known class after which the class tree stays as it is
+constexpr int probes = 2;               // classes looked at for replay after each row
+
+}  // namespace
+
+float Learner::clock() const {
+  const double time = static_cast<double>(examples_) / clock_unit;
+  return static_cast<float>(time * time * time * time);
+}
+
+Learner::Learner(const Config& config) : config_(config) { make_parts(); }
+
+void Learner::make_parts() {
+  scaling_ = Scaling(config_.features, config_.centred);
+  if (config_.lomtree) {
+    lomtree_ = LomTree(
+        scaling_, {config_.max_internal_nodes, config_.swap_resistance, config_.max_records, config_.learning_rate});
+    return;
+  }
+  means_ = ClassMeans(config_.features, config_.centred);
+  scorers_ = Scorers(scaling_.stride(), config_.centred);
+  reservoir_ = Reservoir(config_.features, config_.centred, config_.replay, config_.seed);
+  trees_.clear();
+  for (int64_t tree = 0; tree < config_.trees; ++tree) {
+    trees_.emplace_back(scaling_, config_.seed + static_cast<uint64_t>(tree));
+  }
+}
+
+void Learner::add_classes(int64_t count) {
+  if (count < 0 || classes_ + count > INT32_MAX - 1) throw std::invalid_argument("too many classes");
+  classes_ += count;
+  is_known_.resize(static_cast<size_t>(classes_), false);
+  if (config_.lomtree) return;
+  means_.append(count);
+  scorers_.append(count);
+  reservoir_.append(count);
+}
+
+void Learner::learn(const Batch& batch, const int32_t* labels, const double* weights, const int64_t* order,
+                    int64_t count, bool replay, bool keep, Control& control) {
+  if (!can_learn_) throw std::invalid_argument("this model was saved without its learning state");
+  const bool sparse = !config_.centred;
+  for (int64_t i = 0; i < count; ++i) {
+    if ((i & 63) == 0) control.check();
+    if ((i & 1023) == 1023) control.advance(1024);
+    const int64_t row = order == nullptr ? i : order[i];
+    const double weight = weights == nullptr ? 1.0 : weights[row];
+    if (!(weight > 0)) continue;
+    read_row(batch, row, sparse, work_.raw);
+    learn_row(work_.raw, labels[row], weight, keep, work_);
+    for (int probe = 0; replay && probe < probes; ++probe) replay_row(2 * (examples_ * probes + probe), work_);
+  }
+}
+
+// Trains on a stored row of a random class if the class is overdue. Few rows per class are stored, so with dense rows
+// every second time the row is another class's, moved by the difference of the class means.
+void Learner::replay_row(int64_t draw, Workspace& work) {
+  const int32_t label = reservoir_.pick_class(draw);
+  if (label < 0 || !reservoir_.overdue(label)) return;
+  const bool borrow = config_.centred && (examples_ & 1) == 1;
+  const int32_t source = borrow ? reservoir_.pick_class(draw + 1) : label;
+  double weight = 1;
+  reservoir_.recall(source, draw, work.raw, weight);
+  if (source != label) means_.shift(source, label, work.raw);
+  train(scaling_.scale(work.raw, work.values, work.indices), label, weight, work);
+}
+
+void Learner::meet(int32_t label) {
+  is_known_[static_cast<size_t>(label)] = true;
+  if (!config_.lomtree) scorers_.start(label, clock());
+  known_.insert(std::upper_bound(known_.begin(), known_.end(), label), label);
+}
+
+void Learner::learn_row(const RawRow& raw, int32_t label, double weight, bool keep, Workspace& work) {
+  const bool is_new = !is_known_[static_cast<size_t>(label)];
+  if (is_new) meet(label);
+  scaling_.observe(raw, weight);
+  const Row row = scaling_.scale(raw, work.values, work.indices);
+  scaling_.measure(row, weight);
+  if (config_.lomtree) {
+    ++examples_;
+    lomtree_.learn(row, label, weight, known(), scaling_.mean_square());
+    return;
+  }
+  if (keep) {
+    means_.add(label, raw, row, weight);
+    reservoir_.offer(label, raw, weight);
+  }
+  if (known() > config_.flat_below) update_trees(row, label, is_new);
+  train(row, label, weight, work);
+}
+
+void Learner::update_trees(const Row& row, int32_t label, bool is_new) {
+  const bool grown = trees_[0].empty() || 2 * known() >= 3 * built_classes_ + 8;
+  const bool due = examples_ >= next_build_ && examples_ <= rebuild_until * known();
+  for (ClassTree& tree : trees_) {
+    if (grown || due) {
+      tree.rebuild(known_, means_, scaling_);
+    } else if (is_new) {
+      tree.insert(label, row, means_, scaling_);
+    }
+  }
+  if (grown || due) built_classes_ = known();
+  while (next_build_ <= examples_) next_build_ *= 2;
+}
+
+void Learner::find_candidates(const Row& row, Workspace& work) const {
+  if (scores_all()) {
+    work.candidates = known_;
+    return;
+  }
+  work.candidates.clear();
+  for (const ClassTree& tree : trees_) tree.retrieve(row, config_.beam, work.beam, work.candidates);
+  if (trees_.size() > 1 || !config_.centred) {
+    std::sort(work.candidates.begin(), work.candidates.end());
+    work.candidates.erase(std::unique(work.candidates.begin(), work.candidates.end()), work.candidates.end());
+  }
+}
+
+void Learner::train(const Row& row, int32_t label, double weight, Workspace& work) {
+  ++examples_;
+  const double unit = 1.0 / std::sqrt(scaling_.mean_square());
+  const auto scale = static_cast<float>(weight);
+  find_candidates(row, work);
+  auto& ids = work.candidates;
+  const bool all = scores_all() && known() == classes_;
+  if (std::find(ids.begin(), ids.end(), label) == ids.end()) {
+    ids.insert(config_.centred ? ids.end() : std::upper_bound(ids.begin(), ids.end(), label), label);
+  }
+  if (!scores_all()) {
+    for (ClassTree& tree : trees_) {
+      tree.train(row, label, scale, static_cast<float>(config_.learning_rate / 2 * unit), scorer_epsilon);
+    }
+  }
+  work.scores.resize(ids.size());
+  scorers_.scores(row, ids, all, nullptr, work.scratch, work.scores.data());
+  softmax(work.scores.data(), static_cast<int64_t>(ids.size()));
+  work.steps.clear();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const float gradient = work.scores[i] - (ids[i] == label ? 1.0f : 0.0f);
+    const float size = std::fabs(gradient);
+    if (size >= skip_below) work.steps.push_back({ids[i], gradient * scale, size >= create_above});
+  }
+  const auto rate = static_cast<float>(config_.learning_rate * unit);
+  scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
+}
+
+// Forming averaged weights costs as much as scoring each class once.
+Scorers::Averages Learner::averages_for(int64_t rows) const {
+  return config_.lomtree ? Scorers::Averages{} : scorers_.averages(clock(), 16 * rows >= classes_);
+}
+
+void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
+                           Workspace& work) const {
+  read_row(batch, row, !config_.centred, work.raw);
+  const Row scaled = scaling_.scale(work.raw, work.values, work.indices);
+  if (known_.empty()) {  // nothing learnt: every class alike
+    work.candidates.resize(static_cast<size_t>(classes_));
+    std::iota(work.candidates.begin(), work.candidates.end(), 0);
+    work.scores.assign(work.candidates.size(), 1.0f / static_cast<float>(classes_));
+    return;
+  }
+  if (config_.lomtree) {
+    leaf_distribution(scaled, need_probabilities, work);
+    return;
+  }
+  find_candidates(scaled, work);
+  work.scores.resize(work.candidates.size());
+  const bool all = scores_all() && known() == classes_;
+  scorers_.scores(scaled, work.candidates, all, &averages, work.scratch, work.scores.data());
+  if (need_probabilities) softmax(work.scores.data(), static_cast<int64_t>(work.scores.size()));
+}
+
+// The leaf's class shares, with one row's weight added for its label so that it stays first.
+void Learner::leaf_distribution(const Row& row, bool need_probabilities, Workspace& work) const {
+  const int32_t leaf = lomtree_.walk(row);
+  if (!need_probabilities) {
+    work.candidates.assign(1, lomtree_.label(leaf));
+    work.scores.assign(1, 1.0f);
+    return;
+  }
+  const ClassRecords& records = lomtree_.records(leaf);
+  const int32_t favourite = lomtree_.label(leaf);
+  work.candidates.clear();
+  work.scores.clear();
+  double total = 1;
+  for (size_t i = 0; i < records.size(); ++i) total += records.record(i).count;
+  bool found = false;
+  for (size_t i = 0; i < records.size(); ++i) {
+    const bool own = records.label(i) == favourite;
+    found = found || own;
+    work.candidates.push_back(records.label(i));
+    work.scores.push_back(static_cast<float>((records.record(i).count + (own ? 1.0 : 0.0)) / total));
+  }
+  if (found) return;
+  work.candidates.push_back(favourite);
+  work.scores.push_back(static_cast<float>(1.0 / total));
+}
+
+namespace {
+
+constexpr int64_t rows_per_chunk = 128;
+
+template <class Body>
+void for_rows(int64_t rows, int threads, Control& control, const Body& body) {
+  const int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
+  Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
+  std::vector<Workspace> work(static_cast<size_t>(pool.threads()));
+  pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
+    control.check();
+    const int64_t end = std::min(rows, (chunk + 1) * rows_per_chunk);
+    for (int64_t row = chunk * rows_per_chunk; row < end; ++row) body(row, work[static_cast<size_t>(thread)]);
+    control.advance(end - chunk * rows_per_chunk);
+  });
+}
+
+// The k best candidates of one row; when fewer, the first other classes with probability 0.
+void write_top(const Workspace& work, int64_t k, const ClassOrder& order, int64_t classes, int32_t* labels,
+               double* probabilities) {
+  std::vector<std::pair<float, int32_t>> ranked;
+  ranked.reserve(work.candidates.size());
+  for (size_t i = 0; i < work.candidates.size(); ++i) {
+    const float score = std::isnan(work.scores[i]) ? -HUGE_VALF : work.scores[i];  // never from a model learnt here
+    ranked.emplace_back(-score, order.column_of[work.candidates[i]]);
+  }
+  const auto best = std::min<int64_t>(k, static_cast<int64_t>(ranked.size()));
+  std::partial_sort(ranked.begin(), ranked.begin() + best, ranked.end());
+  for (int64_t i = 0; i < best; ++i) {
+    labels[i] = order.class_at[ranked[static_cast<size_t>(i)].second];
+    if (probabilities != nullptr) probabilities[i] = static_cast<double>(-ranked[static_cast<size_t>(i)].first);
+  }
+  int64_t filled = best;
+  for (int64_t column = 0; column < classes && filled < k; ++column) {
+    const int32_t label = order.class_at[column];
+    if (std::find(work.candidates.begin(), work.candidates.end(), label) != work.candidates.end()) continue;
+    if (probabilities != nullptr) probabilities[filled] = 0;
+    labels[filled++] = label;
+  }
+}
+
+int32_t best_label(const Workspace& work, const ClassOrder& order) {
+  size_t best = 0;
+  for (size_t i = 1; i < work.candidates.size(); ++i) {
+    const bool tie = work.scores[i] == work.scores[best];
+    if (work.scores[i] > work.scores[best] ||
+        (tie && order.column_of[work.candidates[i]] < order.column_of[work.candidates[best]])) {
+      best = i;
+    }
+  }
+  return work.candidates[best];
+}
+
+}  // namespace
+
+void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order, int32_t* labels,
+                          double* probabilities, int threads, Control& control) const {
+  const bool probable = probabilities != nullptr;
+  const Scorers::Averages averages = averages_for(batch.rows);
+  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
+    distribution(batch, row, probable, averages, work);
+    if (k == 1 && !probable) {
+      labels[row] = best_label(work, order);
+    } else {
+      write_top(work, k, order, classes_, labels + row * k, probable ? probabilities + row * k : nullptr);
+    }
+  });
+}
+
+void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads,
+                          Control& control) const {
+  const Scorers::Averages averages = averages_for(batch.rows);
+  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
+    distribution(batch, row, true, averages, work);
+    // Normalised once more in double precision, so that rows sum to 1 to the last digits.
+    double total = 0;
+    for (float score : work.scores) total += static_cast<double>(score);
+    for (size_t i = 0; i < work.candidates.size(); ++i) {
+      out[row * classes_ + order.column_of[work.candidates[i]]] = static_cast<double>(work.scores[i]) / total;
+    }
+  });
+}
+
+}  // namespace boscage::online

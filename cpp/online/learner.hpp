@@ -1,0 +1,110 @@
+// The online learner: a stream of labelled rows in, candidate classes and probabilities out.
+//
+// Beam mode scores every class while they are few and the candidates of class trees when they are many.
+// Lomtree mode is the published tree. Classes are numbers 0..K-1 handed out by the caller; a class is known once a
+// row of positive weight carried it. The whole learner is a value: it can be copied, saved and restored.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "online/class_tree.hpp"
+#include "online/lomtree.hpp"
+#include "online/reservoir.hpp"
+#include "online/scorers.hpp"
+#include "parallel.hpp"
+
+namespace boscage::online {
+
+struct Config {
+  int64_t features = 0;
+  bool lomtree = false;
+  bool centred = true;
+  uint64_t seed = 0;
+  double learning_rate = 2;
+  int64_t flat_below = 160;  // up to this many known classes all are scored
+  int64_t beam = 40;
+  int64_t trees = 1;
+  int64_t max_internal_nodes = 0;  // 0: four per known class
+  double swap_resistance = 4;
+  int64_t max_records = 4096;
+  int64_t replay = 0;  // rows kept per class
+};
+
+struct Workspace {
+  RawRow raw;
+  Floats values, scores, scratch;
+  std::vector<int32_t> indices, candidates;
+  std::vector<ClassStep> steps;
+  std::vector<uint32_t> stamps;
+  uint32_t stamp = 0;
+  Beam beam;
+};
+
+// Where class numbers stand in the caller's order, for ties and for columns.
+struct ClassOrder {
+  const int32_t* column_of = nullptr;  // by class
+  const int32_t* class_at = nullptr;   // by column
+};
+
+class Learner {
+ public:
+  explicit Learner(const Config& config);
+  explicit Learner(Archive archive);
+
+  const Config& config() const { return config_; }
+  int64_t classes() const { return classes_; }
+  int64_t known() const { return static_cast<int64_t>(known_.size()); }
+  int64_t examples() const { return examples_; }
+  bool can_learn() const { return can_learn_; }
+  void add_classes(int64_t count);
+
+  // Learns rows order[0..count) with their labels and weights (by row; nullptr: 1). Weight 0 changes nothing.
+  // replay: bring back stored rows of overdue classes. keep: these rows are new, so count them in the class means and
+  // store some; in later passes over the same rows neither would learn anything.
+  void learn(const Batch& batch, const int32_t* labels, const double* weights, const int64_t* order, int64_t count,
+             bool replay, bool keep, Control& control);
+
+  // The k most probable classes of every row, best first; probabilities may be nullptr.
+  void predict_top(const Batch& batch, int64_t k, const ClassOrder& order, int32_t* labels, double* probabilities,
+                   int threads, Control& control) const;
+  // A probability per column; `out` is rows x classes and all zero on entry.
+  void predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads, Control& control) const;
+
+  Archive save(bool resume) const;
+  // Bytes by part: inputs, scorers, tree, class statistics, replay.
+  std::vector<std::pair<std::string, int64_t>> memory() const;
+
+ private:
+  void make_parts();
+  void learn_row(const RawRow& raw, int32_t label, double weight, bool keep, Workspace& work);
+  void replay_row(int64_t draw, Workspace& work);
+  void meet(int32_t label);
+  void train(const Row& row, int32_t label, double weight, Workspace& work);
+  void update_trees(const Row& row, int32_t label, bool is_new);
+  void find_candidates(const Row& row, Workspace& work) const;
+  bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
+  float clock() const;  // the fourth power of the number of steps: averages give late times more weight
+  Scorers::Averages averages_for(int64_t rows) const;
+  // Fills work.candidates and work.scores (probabilities) of one row.
+  void distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
+                    Workspace& work) const;
+  void leaf_distribution(const Row& row, bool need_probabilities, Workspace& work) const;
+
+  Config config_;
+  bool can_learn_ = true;
+  int64_t classes_ = 0;
+  int64_t examples_ = 0;  // training steps, replayed ones included
+  std::vector<int32_t> known_;
+  std::vector<bool> is_known_;
+  int64_t next_build_ = 16, built_classes_ = 0;
+  Scaling scaling_;
+  ClassMeans means_;
+  Scorers scorers_;
+  std::vector<ClassTree> trees_;
+  Reservoir reservoir_;
+  LomTree lomtree_;
+  Workspace work_;
+};
+
+}  // namespace boscage::online

@@ -1,0 +1,55 @@
+// A few rows of every class, replayed while the stream leaves the class out.
+//
+// Each class keeps a uniform sample of its rows. A class is overdue when the stream has gone on for several times its
+// usual gap without it; in a shuffled stream that is rare, in a stream sorted by class it is the rule. A random class
+// or two are looked at per row learnt, and a row of theirs is replayed if they are overdue.
+#pragma once
+
+#include <vector>
+
+#include "online/rows.hpp"
+#include "online/state.hpp"
+
+namespace boscage::online {
+
+class Reservoir {
+ public:
+  Reservoir() = default;
+  Reservoir(int64_t features, bool dense, int64_t per_class, uint64_t seed)
+      : features_(features), dense_(dense), per_class_(per_class), seed_(seed) {}
+
+  void append(int64_t count) { classes_.resize(classes_.size() + static_cast<size_t>(count)); }
+  // Counts a row of the stream and perhaps keeps it.
+  void offer(int32_t label, const RawRow& raw, double weight);
+  // A random class with stored rows; -1 if there is none. Draws are numbered: equal numbers, equal answers.
+  int32_t pick_class(int64_t draw) const;
+  bool overdue(int32_t label) const;
+  // One of the stored rows of a class.
+  void recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const;
+
+  void save(Archive& archive) const;
+  void load(Reader& reader, int64_t classes);
+  int64_t bytes() const;
+
+ private:
+  struct Stored {
+    std::vector<float> values;
+    std::vector<int32_t> indices;
+    double weight = 1;
+  };
+  struct Class {
+    int64_t seen = 0;  // rows of the stream
+    int64_t last = 0;  // when the latest came
+    std::vector<Stored> rows;
+  };
+
+  int64_t features_ = 0;
+  bool dense_ = true;
+  int64_t per_class_ = 0;
+  uint64_t seed_ = 0;
+  int64_t seen_ = 0;
+  std::vector<Class> classes_;
+  std::vector<int32_t> stocked_;  // classes with rows, in order of first appearance
+};
+
+}  // namespace boscage::online

@@ -1,0 +1,263 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import approx_fprime, minimize
+from sklearn.datasets import load_iris, load_wine, make_classification
+
+from boscage import TopDownTreeClassifier, _core, load
+from boscage.splits import WeightedOblique
+from reference_oblique import soft_entropy, standardise
+
+SETTINGS = settings(derandomize=True, deadline=None, max_examples=30)
+
+
+def fit(X, y, w=None, *, seed=0, n_jobs=None, limits=None, **parameters):
+    splits = WeightedOblique(**parameters)
+    tree = TopDownTreeClassifier(splits=splits, random_state=seed, n_jobs=n_jobs, **(limits or {}))
+    return tree.fit(X, y, sample_weight=w)
+
+
+@st.composite
+def nodes(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    n, d, k = draw(st.integers(1, 200)), draw(st.integers(1, 20)), draw(st.integers(2, 6))
+    X = rng.normal(size=(n, d)).astype(draw(st.sampled_from([np.float32, np.float64])))
+    w = rng.exponential(size=n) if draw(st.booleans()) else np.ones(n)
+    theta = rng.normal(size=d + 1) * draw(st.sampled_from([0.1, 1.0, 30.0]))
+    return X, rng.integers(0, k, n).astype(np.int32), w, k, theta, draw(st.sampled_from([0.0, 0.1]))
+
+
+@SETTINGS
+@given(nodes())
+def test_value_and_gradient_against_the_reference(node):
+    X, y, w, k, theta, l2 = node
+    value, gradient = _core.soft_entropy(X, y, w, k, l2, theta, 1)
+    expected, slope = soft_entropy(theta, X.astype(float), y, w, k, l2)
+    assert value == pytest.approx(expected, rel=1e-11, abs=1e-13)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+
+
+def test_gradient_against_finite_differences(rng):
+    X, y, w = rng.normal(size=(60, 5)), rng.integers(0, 3, 60).astype(np.int32), rng.exponential(size=60)
+    theta = rng.normal(size=6)
+    _, gradient = _core.soft_entropy(X, y, w, 3, 0.2, theta, 1)
+    numeric = approx_fprime(theta, lambda t: _core.soft_entropy(X, y, w, 3, 0.2, t, 1)[0], 1e-7)
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_blocks_and_threads_give_the_same_bits(rng, order):
+    X, y = rng.normal(size=(10_000, 7)), rng.integers(0, 4, 10_000).astype(np.int32)
+    theta, w = rng.normal(size=8), rng.exponential(size=10_000)
+    plain = _core.soft_entropy(X, y, w, 4, 0.0, theta, 1)
+    same = {"C": X, "F": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2]}[order]
+    value, gradient = _core.soft_entropy(same, y, w, 4, 0.0, theta, 3)
+    assert value == plain[0]
+    np.testing.assert_array_equal(gradient, plain[1])
+    assert value == pytest.approx(soft_entropy(theta, X, y, w, 4)[0], rel=1e-12)
+
+
+def root_value(tree, X, y, l2):
+    """The objective at the direction of the root's test, at its best length and threshold."""
+    Z, w = standardise(X), np.ones(len(y))
+    direction = tree.tree_.weights[0] * X.std(axis=0)
+    z = Z @ (direction / np.linalg.norm(direction))
+
+    def along(t):
+        return soft_entropy(t, z[:, None], y, w, y.max() + 1, l2)[0]
+
+    starts = [(length, bias) for length in (1, 5, 30) for bias in (-2, 0, 2)]
+    return min(minimize(along, start, method="Nelder-Mead").fun for start in starts)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_the_optimum_is_as_good_as_scipys(l2):
+    ours, theirs = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=seed)
+        tree = fit(X, y, seed=seed, l2=l2, tol=1e-9, max_iter=500, limits={"max_depth": 1})
+        ours.append(root_value(tree, X, y, l2))
+        Z, w = standardise(X), np.ones(len(y))
+        start = rng.normal(size=9) / 3
+        found = minimize(soft_entropy, start, (Z, y, w, 3, l2), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+        theirs.append(found.fun)
+    assert np.mean(ours) <= np.mean(theirs) + 0.01  # other starts, other local optima: as good on average
+
+
+def test_published_cut_is_where_the_sides_are_equal():
+    X, y = load_iris(return_X_y=True)
+    published = fit(X, y, recut=False, limits={"max_depth": 1, "criterion": "entropy"})
+    recut = fit(X, y, limits={"max_depth": 1, "criterion": "entropy"})
+    drop = [t.trajectory_["potential"][0] - t.trajectory_["potential"][-1] for t in (recut, published)]
+    assert drop[0] >= drop[1] > 0
+
+
+@pytest.mark.parametrize("recut", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_are_repetitions(rng, recut, dtype):
+    X, y = load_wine(return_X_y=True)
+    X, w = X.astype(dtype), rng.integers(0, 4, len(y))
+    parameters = {"l2": 0.05, "recut": recut, "limits": {"max_depth": 3}}
+    weighted = fit(X, y, w, **parameters)
+    copied = fit(np.repeat(X, w, axis=0), np.repeat(y, w), **parameters)
+    np.testing.assert_allclose(weighted.tree_.weights, copied.tree_.weights, rtol=1e-7, atol=1e-10)
+    np.testing.assert_array_equal(weighted.tree_.value, copied.tree_.value)
+    np.testing.assert_array_equal(weighted.predict(X), copied.predict(X))
+
+
+def test_a_row_of_weight_zero_is_absent(rng):
+    X, y = load_iris(return_X_y=True)
+    junk = 1e6 * rng.normal(size=(20, 4))
+    w = np.repeat([1.0, 0.0], [150, 20])
+    assert fit(np.vstack([X, junk]), np.append(y, np.zeros(20)), w).tree_ == fit(X, y.astype(float)).tree_
+
+
+@pytest.mark.parametrize("scale", [2.0**20, 1e-200, 1e250])
+def test_column_scale_changes_nothing(scale):
+    X, y = load_iris(return_X_y=True)
+    factors = np.array([1, scale, 1, 1 / scale])
+    plain, scaled = fit(X, y, l2=0.01), fit(X * factors, y, l2=0.01)
+    np.testing.assert_array_equal(plain.predict(X), scaled.predict(X * factors))
+    np.testing.assert_allclose(scaled.tree_.weights * factors, plain.tree_.weights, rtol=1e-5)
+    np.testing.assert_allclose(scaled.feature_importances_, plain.feature_importances_, rtol=1e-6)
+
+
+def test_huge_values_with_opposite_signs():
+    X = np.array([[-1.7e308], [-1.6e308], [1.6e308], [1.7e308]])
+    tree = fit(X, [0, 0, 1, 1])
+    assert tree.get_n_leaves() == 2
+    np.testing.assert_array_equal(tree.predict(X), [0, 0, 1, 1])
+
+
+def test_order_of_rows_gives_the_same_predictions(rng):
+    X, y = load_wine(return_X_y=True)
+    order = rng.permutation(len(y))
+    one, other = fit(X, y, l2=0.02), fit(X[order], y[order], l2=0.02)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_layout_and_threads_give_the_same_bytes(rng):
+    X, y = make_classification(9000, 12, n_informative=6, n_classes=4, random_state=0)
+    w = rng.exponential(size=len(y))
+    plain = fit(X, y, w, l2=0.01)
+    assert fit(X, y, w, l2=0.01, n_jobs=3).tree_ == plain.tree_
+    assert fit(np.asfortranarray(X), y, w, l2=0.01, n_jobs=2).tree_ == plain.tree_
+    assert fit(X, y, w, l2=0.01, seed=1).tree_ != plain.tree_
+
+
+def test_training_rows_reach_the_leaves_they_were_counted_in(rng):
+    for dtype in (np.float32, np.float64):
+        X, y = make_classification(2000, 9, n_informative=5, n_classes=3, flip_y=0.2, random_state=1)
+        X = (X * 10.0 ** np.arange(-4, 5)).astype(dtype)
+        tree = fit(X, y)
+        counts = np.bincount(tree.apply(X), minlength=tree.tree_.node_count)
+        leaves = tree.tree_.is_leaf
+        np.testing.assert_array_equal(counts[leaves], tree.tree_.n_node_samples[leaves])
+        assert tree.score(X, y) == 1
+
+
+def test_equal_rows_of_different_classes_are_a_leaf():
+    X = np.array([[1.0, 2.0]] * 6 + [[3.0, 1.0]] * 2)
+    tree = fit(X, [0, 1, 2, 0, 1, 2, 3, 3])
+    assert tree.get_n_leaves() == 2
+    constant = fit(np.ones((5, 3)), [0, 1, 0, 1, 1])
+    assert constant.get_n_leaves() == 1
+
+
+def test_nearly_equal_rows_fall_back_to_an_axis_test():
+    X = np.array([[1.0, 5.0], [np.nextafter(1, 2), 5.0]])
+    tree = fit(X, [0, 1])
+    np.testing.assert_array_equal(tree.predict(X), [0, 1])
+
+
+def test_many_classes(rng):
+    centres = rng.normal(size=(300, 10)) * 10
+    y = np.repeat(np.arange(300), 5)
+    X = centres[y] + rng.normal(size=(1500, 10))
+    tree = fit(X, y)
+    assert tree.score(X, y) == 1
+    assert tree.score(centres[y] + rng.normal(size=X.shape), y) > 0.8
+
+
+def test_missing_values_stand_at_the_mean(rng):
+    X, y = load_iris(return_X_y=True)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    tree = fit(X, y)
+    filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    np.testing.assert_array_equal(tree.predict(X), tree.predict(filled))
+    assert tree.score(X, y) == 1
+    np.testing.assert_allclose(tree.tree_.input_map.fill, np.nanmean(X, axis=0))
+    assert fit(np.column_stack([X, np.full(150, np.nan)]), y).score(np.column_stack([X, np.zeros(150)]), y) == 1
+
+
+def test_sparse_rows_are_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(TypeError, match="needs dense data"):
+        fit(sparse.csr_matrix(X), y)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_categories_become_numbers(rng, classes):
+    """Categories that carry the class together with a number: the test needs both."""
+    n = 600
+    cell = rng.integers(0, 12, n)
+    effect = rng.permutation(12) / 3.0
+    X = np.column_stack([rng.normal(size=n), cell.astype(float)])
+    y = np.digitize(X[:, 0] + effect[cell], np.quantile(X[:, 0] + effect[cell], np.linspace(0, 1, classes + 1)[1:-1]))
+    X[rng.random(n) < 0.05, 1] = np.nan
+    tree = TopDownTreeClassifier(splits="wodt", categorical_features=[1], random_state=0, min_samples_leaf=5)
+    tree.fit(X[:400], y[:400])
+    assert tree.score(X[400:], y[400:]) > {2: 0.85, 4: 0.7}[classes]
+    counts = np.bincount(tree.apply(X[:400]), minlength=tree.tree_.node_count)
+    leaves = tree.tree_.is_leaf
+    np.testing.assert_array_equal(counts[leaves], tree.tree_.n_node_samples[leaves])
+    if classes == 2:  # the numbers follow the shares of class 1
+        codes, shares = tree.tree_.input_map.codes, [y[:400][X[:400, 1] == c].mean() for c in range(12)]
+        assert abs(np.corrcoef(codes, shares)[0, 1]) > 0.99
+
+
+def test_one_category_tells_the_classes_apart():
+    tree = TopDownTreeClassifier(splits="wodt", categorical_features=[0]).fit([[0], [0], [1], [2]], [0, 0, 1, 1])
+    np.testing.assert_array_equal(tree.predict([[0], [1], [2]]), [0, 1, 1])
+
+
+def test_limits_are_kept():
+    X, y = load_wine(return_X_y=True)
+    tree = fit(X, y, limits={"max_leaf_nodes": 3, "min_samples_leaf": 20})
+    assert tree.get_n_leaves() <= 3
+    assert tree.tree_.n_node_samples.min() >= 20
+    assert fit(X, y, recut=False, limits={"min_samples_leaf": 30}).tree_.n_node_samples.min() >= 30
+
+
+def test_more_starts_are_never_worse_at_the_root():
+    X, y = make_classification(400, 10, n_informative=6, n_classes=4, random_state=3)
+    potential = [fit(X, y, n_init=n, limits={"max_depth": 1}).trajectory_["potential"][-1] for n in (1, 3, 9)]
+    assert potential == sorted(potential, reverse=True)
+
+
+def test_accuracy_on_held_out_rows():
+    X, y = load_wine(return_X_y=True)
+    fold = np.arange(len(y)) % 5
+    scores = [fit(X[fold != f], y[fold != f], l2=0.03).score(X[fold == f], y[fold == f]) for f in range(5)]
+    assert np.mean(scores) > 0.94
+
+
+def test_saved_and_shown(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    tree = fit(X, y)
+    tree.save(tmp_path / "tree.boscage")
+    again = load(tmp_path / "tree.boscage")
+    assert again.tree_ == tree.tree_
+    assert "petal" in again.export_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [("l2", -1, ">= 0"), ("n_init", 0, ">= 1"), ("recut", 2, "True"), ("max_iter", 0, ">= 1"), ("tol", np.nan, ">= 0")],
+)
+def test_bad_settings_are_refused(name, value, allowed):
+    with pytest.raises(ValueError, match=rf"WeightedOblique.{name}=.*{allowed}"):
+        fit([[0.0], [1.0]], [0, 1], **{name: value})
