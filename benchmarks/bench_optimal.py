@@ -8,16 +8,15 @@ ratio of two threads is wall time. Data sets are read from the folder named by B
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from _measure import data_folder, geometric_mean, report
 from boscage import OptimalTreeClassifier, _core
 from boscage.datasets import make_three_spheres
 
@@ -34,8 +33,9 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray] | None:
     """Three circles of N points as SN, or a file of the data folder."""
     if name[0] == "S":
         return make_three_spheres(int(name[1:]), random_state=0)
-    path = Path(os.environ.get("BOSCAGE_DATA", "")) / f"{name}.npz"
-    if not path.is_file():
+    folder = data_folder()
+    path = folder / f"{name}.npz" if folder else None
+    if path is None or not path.is_file():
         return None
     with np.load(path, allow_pickle=False) as file:
         return np.ascontiguousarray(file["X"], dtype=np.float64), file["y"].astype(np.int64)
@@ -61,7 +61,7 @@ def ours(X, y, depth, alpha, weight=None, **limits):
 
 
 def peer_objective(X, y, depth, alpha):
-    """Objective of pycontree's tree, and whether it ended before its limit."""
+    """Return the objective of pycontree's tree, and whether it ended before its limit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start = time.perf_counter()
@@ -69,50 +69,56 @@ def peer_objective(X, y, depth, alpha):
         tree.fit(X, y)
         in_time = time.perf_counter() - start < PEER_LIMIT and not any("time" in str(w.message).lower() for w in caught)
     wrong = float((tree.predict(X) != y).mean())
-    return wrong, in_time
+    return wrong + alpha * tree.get_num_leaf_nodes(), in_time
 
 
 def peers() -> None:
-    print("## against pycontree: CPU seconds, one thread, no weights")
-    print(f"{'data':8} {'D':>2} {'alpha':>6} {'objective':>10} {'boscage':>9} {'pycontree':>10} {'ratio':>7}  same")
+    """Time to the proof without weights, one thread, against pycontree in the same run."""
+    rows: list[dict[str, object]] = []
     ratios: dict[str, list[float]] = {"depth 2": [], "depth 3 and 4": []}
     for depth in (2, 3, 4):
         for name in SETS:
             data = load(name)
             if data is None:
-                print(f"{name:8} not in BOSCAGE_DATA")
-                continue
-            if depth == 4 and name in ("page", "room", "wdbc", "compas"):
-                continue  # pycontree does not finish
-            X, y = data
-            for alpha in (0.0, 0.001):
-                mine, tree = cpu(lambda X=X, y=y, d=depth, a=alpha: ours(X, y, d, a))
-                line = f"{name:8} {depth:2} {alpha:6} {tree.objective_:10.6f} {mine:9.4f}"
-                if ConTree is None:
-                    print(line, "not installed")
-                    continue
-                theirs, (wrong, in_time) = cpu(lambda X=X, y=y, d=depth, a=alpha: peer_objective(X, y, d, a))
-                same = "error equal" if abs((tree.predict(X) != y).mean() - wrong) < 1e-12 else f"error {wrong:.6f}"
-                print(
-                    f"{line} {theirs:10.4f} {theirs / mine:7.1f}  {same}{'' if in_time else ', stopped by its limit'}"
-                )
-                if in_time:
-                    ratios["depth 2" if depth == 2 else "depth 3 and 4"].append(theirs / mine)
-                sys.stdout.flush()
+                rows.append({"data": name, "depth": depth, "note": "not in BOSCAGE_DATA"})
+            elif depth < 4 or name not in ("page", "room", "wdbc", "compas"):  # pycontree does not finish there
+                for alpha in (0.0, 0.001):
+                    row = peer_row(name, *data, depth, alpha)
+                    rows.append(row)
+                    if "ratio" in row and not row["note"]:
+                        ratios["depth 2" if depth == 2 else "depth 3 and 4"].append(row["ratio"])
     for name, values in ratios.items():
         if values:
-            print(f"geometric mean, {name}: {np.exp(np.mean(np.log(values))):.1f} ({len(values)} runs)")
+            rows.append(
+                {"data": f"geometric mean, {name}", "ratio": geometric_mean(values), "note": f"{len(values)} runs"}
+            )
+    report("optimal_peers", "Optimal trees: CPU seconds to the proof, one thread, no weights", rows)
+
+
+def peer_row(name, X, y, depth, alpha):
+    mine, tree = cpu(lambda: ours(X, y, depth, alpha))
+    row = {"data": name, "depth": depth, "alpha": alpha, "objective": round(tree.objective_, 6), "boscage": mine}
+    if ConTree is None:
+        return {**row, "pycontree": "not installed"}
+    theirs, (objective, in_time) = cpu(lambda: peer_objective(X, y, depth, alpha))
+    same = abs(objective - tree.objective_) < 1e-9
+    note = "" if in_time else "pycontree stopped by its limit"
+    return {**row, "pycontree": theirs, "ratio": theirs / mine, "same objective": same, "note": note}
 
 
 def weighted() -> None:
-    print("## three circles, depth 5, alpha .001: real weights in [.5, 1.5] against none, CPU seconds")
+    """Run the paper's setting: three circles, depth 5, alpha .001, with real weights and without."""
+    rows = []
     for name in ("S1500", "S6000", "S9000"):
         X, y = load(name)
         weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y))
         plain, _ = cpu(lambda X=X, y=y: ours(X, y, 5, 0.001))
         real, tree = cpu(lambda X=X, y=y, w=weight: ours(X, y, 5, 0.001, w))
-        proof = f"{tree.status_}, {tree.objective_:.6f}"
-        print(f"{name}: {real:.3f} weighted ({proof}), {plain:.3f} not, ratio {real / plain:.2f}")
+        row = {"data": name, "weighted": real, "unweighted": plain, "ratio": real / plain}
+        rows.append({**row, "status": tree.status_, "objective": round(tree.objective_, 6)})
+    report(
+        "optimal_weighted", "Three circles, depth 5, alpha .001: weights in [.5, 1.5] against none, CPU seconds", rows
+    )
 
 
 def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -121,37 +127,38 @@ def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(flip, 1 - y, y)
 
 
-def peak_bytes(X, y, depth) -> int:
+def search(X, y, depth, weight=None, seconds=600.0) -> dict[str, object]:
+    """Call the core itself: it also tells the memory of the search."""
     none = np.empty(0, np.int32)
     start = none, none, none, np.empty(0)
-    found = _core.solve_optimal(X, y.astype(np.int32), None, depth, 0.001, True, 600.0, 2**60, 1, *start, None)
-    return found["peak_bytes"]
+    return _core.solve_optimal(X, y.astype(np.int32), weight, depth, 0.001, True, seconds, 2**60, 1, *start, None)
 
 
 def hard() -> None:
-    print("## hard cases: alpha .001, CPU seconds to the proof, memory of the search")
-    cases = [("10 % flipped", 5, noisy(1500)), ("wdbc", 4, load("wdbc")), ("room", 4, load("room"))]
-    for name, depth, data in cases:
+    """Prove hard cases; then show how the gap closes where no proof comes."""
+    rows = []
+    for name, depth, data in (("10 % flipped", 5, noisy(1500)), ("wdbc", 4, load("wdbc")), ("room", 4, load("room"))):
         if data is None:
-            print(f"{name}: not in BOSCAGE_DATA")
             continue
-        start = time.process_time()
-        tree = ours(*data, depth, 0.001)
-        seconds = time.process_time() - start
-        proof = f"{tree.status_}, {tree.objective_:.6f}, {tree.get_n_leaves()} leaves"
-        print(f"{name} depth {depth}: {seconds:.1f} s, {proof}, {peak_bytes(*data, depth) / 1e6:.0f} MB")
-    print("limits: gap while the search goes on (wdbc, depth 5)")
-    data = load("wdbc")
-    for seconds in (2, 5, 10) if data else ():
-        tree = ours(*data, 5, 0.001, time_limit=seconds)
-        print(
-            f"  {seconds} s: objective {tree.objective_:.5f}, lower bound {tree.lower_bound_:.5f}, gap {tree.gap_:.5f}"
-        )
+        X, y = data
+        weight = np.random.default_rng(1).uniform(0.5, 1.5, len(y)) if depth == 5 else None
+        before = time.process_time()
+        found = search(X, y, depth, weight)
+        row = {"data": name, "depth": depth, "CPU s": time.process_time() - before, "status": found["status"]}
+        rows.append({**row, "objective": round(found["objective"], 6), "MB": found["peak_bytes"] / 1e6})
+    report("optimal_hard", "Hard cases, alpha .001: CPU seconds to the proof, memory of the search", rows)
+    data, rows = load("compas"), []
+    for seconds in (1, 4, 16) if data else ():
+        tree = ours(*data, 6, 0.001, time_limit=seconds)
+        row = {"limit s": seconds, "objective": tree.objective_, "bound": tree.lower_bound_, "gap": tree.gap_}
+        rows.append({**row, "status": tree.status_})
+    report("optimal_anytime", "compas, depth 6: what is known after some seconds (elapsed)", rows)
 
 
 def threads() -> None:
-    print("## two threads against one, wall seconds (only meaningful on an idle machine)")
-    for name, depth, data in (("J: 10 % flipped", 5, noisy(900)), ("wdbc", 3, load("wdbc"))):
+    """Two threads against one, elapsed time: only meaningful on an idle machine."""
+    rows = []
+    for name, depth, data in (("10 % flipped, N = 900", 5, noisy(900)), ("wdbc", 3, load("wdbc"))):
         if data is None:
             continue
         walls = []
@@ -159,11 +166,12 @@ def threads() -> None:
             start = time.perf_counter()
             ours(*data, depth, 0.001, n_jobs=n_jobs)
             walls.append(time.perf_counter() - start)
-        print(f"{name} depth {depth}: {walls[0]:.2f} and {walls[1]:.2f} s, {walls[0] / walls[1]:.2f} times")
+        row = {"data": name, "depth": depth, "one": walls[0], "two": walls[1], "ratio": walls[0] / walls[1]}
+        rows.append({**row, "load": round(os.getloadavg()[0], 1)})
+    report("optimal_threads", "Two threads against one, elapsed seconds", rows)
 
 
 def main(chosen: list[str] | None = None) -> None:
-    print(json.dumps({"cores": os.cpu_count(), "load": os.getloadavg()[0], "numpy": np.__version__}))
     parts = {"peers": peers, "weighted": weighted, "hard": hard, "threads": threads}
     for name in chosen or parts:
         parts[name]()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_optimal import optimal_objective, tree_objective
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -20,6 +19,7 @@ import boscage
 from boscage import OptimalTreeClassifier, TopDownTreeClassifier
 from boscage.datasets import load_dataset, make_linear_with_errors, make_three_spheres
 from boscage.optimal import parse_bytes
+from reference_optimal import optimal_objective, tree_objective
 
 ALPHAS = [0.0, 0.001, 0.01, 0.02, 0.05]
 

@@ -332,7 +332,7 @@ void Engine::prove(Worker& worker, NodeSearch& search, SplitTree& proven) {
   using Span = Stopper::Clock::duration;
   const auto all = [&] { finish(worker, search, proven); };
   const Span left = stopper_.deadline() - Stopper::Clock::now();
-  if (attempt(all, std::min<Span>(500ms, left / 10), search)) return;
+  if (attempt(all, std::min<Span>(2s, left / 10), search)) return;
   refresh(search);
   if (attempt(all, std::min<Span>(30s, left / 2), search)) return;
   const int64_t floor = lower_.load(), best = search.best();
