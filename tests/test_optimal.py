@@ -91,12 +91,8 @@ def test_equals_pycontree_on_larger_data():
         ours = OptimalTreeClassifier(depth, alpha, time_limit=None).fit(X, y)
         peer = pycontree.ConTree(max_depth=depth, complexity_cost=alpha, time_limit=120)
         peer.fit(X, y)
-        theirs = (peer.predict(X) != y).mean()
-        mine = (ours.predict(X) != y).mean()
-        if alpha == 0:
-            assert mine == pytest.approx(theirs)
-        else:
-            assert mine + alpha * ours.get_n_leaves() <= theirs + alpha * 2**depth + 1e-12
+        theirs = (peer.predict(X) != y).mean() + alpha * peer.get_num_leaf_nodes()
+        assert ours.objective_ == pytest.approx(theirs, abs=1e-9)
 
 
 def same_tree(a, b):

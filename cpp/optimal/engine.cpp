@@ -298,6 +298,65 @@ void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task,
   upper_ = best_.value;
 }
 
+// Runs work for some time; false if it was not done by then. Throws Stopped when the search must end.
+bool Engine::attempt(const std::function<void()>& work, Stopper::Clock::duration patience, NodeSearch& search) {
+  stopper_.pause_at(Stopper::Clock::now() + patience);
+  try {
+    with_helpers(work);
+  } catch (const Stopped&) {
+    const bool paused = stopper_.paused();
+    stopper_.pause_at(Stopper::Clock::time_point::max());
+    watch(search, true);
+    if (paused) return false;
+    throw;
+  }
+  stopper_.pause_at(Stopper::Clock::time_point::max());
+  return true;
+}
+
+// A better start, once it is clear that the search will take a while.
+void Engine::refresh(NodeSearch& search) {
+  SplitTree found = wide_lookahead(search.depth());
+  std::lock_guard lock(best_mutex_);
+  if (found.value >= best_.value) return;
+  best_ = std::move(found);
+  upper_ = best_.value;
+  search.seek_below(std::min(search.best(), best_.value));
+  on_change(lower_.load(), upper_.load());
+}
+
+// The proof at the root. If it takes long, the direct way is left for a while: to prove that nothing lies
+// below a tenth, two tenths, ... of the way up to the best tree is much cheaper, and the lower bound rises.
+void Engine::prove(Worker& worker, NodeSearch& search, SplitTree& proven) {
+  using namespace std::chrono_literals;
+  using Span = Stopper::Clock::duration;
+  const auto all = [&] { finish(worker, search, proven); };
+  const Span left = stopper_.deadline() - Stopper::Clock::now();
+  if (attempt(all, std::min<Span>(500ms, left / 10), search)) return;
+  refresh(search);
+  if (attempt(all, std::min<Span>(30s, left / 2), search)) return;
+  const int64_t floor = lower_.load(), best = search.best();
+  for (const double share : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}) {
+    const auto target = floor + static_cast<int64_t>(share * static_cast<double>(best - floor));
+    search.seek_below(target);
+    attempt([&] { run(worker, search); }, Span::max() / 4, search);
+    watch(search, true);
+    if (search.best() < target) break;
+  }
+  search.seek_below(best);
+  attempt(all, Span::max() / 4, search);
+}
+
+// Exhausts the root below its ceiling, then picks the tree.
+void Engine::finish(Worker& worker, NodeSearch& search, SplitTree& proven) {
+  run(worker, search);
+  lower_ = proven.value = search.best();
+  on_change(lower_.load(), std::min(upper_.load(), proven.value));
+  root_search_ = nullptr;
+  stopper_.pause_at(Stopper::Clock::time_point::max());
+  extract(worker, root_, all_rows_, search.depth(), proven.value, &search, nullptr, nullptr, proven);
+}
+
 bool Engine::search(int depth, SplitTree incumbent) {
   {
     std::lock_guard lock(best_mutex_);
@@ -306,6 +365,7 @@ bool Engine::search(int depth, SplitTree incumbent) {
   }
   int64_t leaf = 0;
   lower_ = quick_bound(root_.class_weight, depth, leaf);
+  on_change(lower_.load(), upper_.load());
   SplitTree proven;
   try {
     charge(2 * Node::bytes(root_.rows, root_.features));
@@ -321,18 +381,7 @@ bool Engine::search(int depth, SplitTree incumbent) {
       NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr);
       charge(search.bytes());
       root_search_ = &search;
-      with_helpers([&] {
-        try {
-          run(worker, search);
-        } catch (const Stopped&) {
-          root_search_ = nullptr;
-          watch(search, true);
-          throw;
-        }
-        lower_ = proven.value = search.best();
-        root_search_ = nullptr;
-        extract(worker, root_, all_rows_, depth, proven.value, &search, nullptr, nullptr, proven);
-      });
+      prove(worker, search, proven);
     }
   } catch (const Stopped&) {
     stopper_.halt();

@@ -39,8 +39,10 @@ class Engine {
   Engine(const Problem& problem, int threads, int64_t memory_left, Stopper& stopper);
 
   const Node& root() const { return root_; }
-  // The heuristic: the first split of the best depth-two tree, again and again, on ever smaller sets.
+  // The heuristics: the first split of the best depth-two tree, again and again, on ever smaller sets; and
+  // the same with many cuts tried near the root and the lowest levels solved.
   SplitTree lookahead(int depth);
+  SplitTree wide_lookahead(int depth);
   // Proves the optimum below `incumbent`, then picks the first optimal tree in a fixed order.
   // Returns false if stopped; best() then holds the best tree so far and lower_bound() what is proven.
   bool search(int depth, SplitTree incumbent);
@@ -63,6 +65,10 @@ class Engine {
                    Kept* record);
   Answer solve_child(Worker& worker, const NodeSearch& search, const Task& task, int side, int64_t budget,
                      const Record* smaller, const Record* larger, Kept* record);
+  void prove(Worker& worker, NodeSearch& search, SplitTree& proven);
+  bool attempt(const std::function<void()>& work, Stopper::Clock::duration patience, NodeSearch& search);
+  void refresh(NodeSearch& search);
+  void finish(Worker& worker, NodeSearch& search, SplitTree& proven);
   void run(Worker& worker, NodeSearch& search);
   void run_task(Worker& worker, NodeSearch& search, const Task& task);
   bool help(Worker& worker, const NodeSearch* above);
@@ -79,6 +85,10 @@ class Engine {
                   const Record* smaller, const Record* larger, SplitTree& out);
   bool rebuild(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, SplitTree& out);
   int32_t look(Worker& worker, const Node& node, int depth, SplitTree& out);
+  int32_t widen(Worker& worker, const Node& node, int depth, SplitTree& out);
+  Answer widest_split(Worker& worker, const Node& node, int depth);
+  int64_t look_cost(Worker& worker, const Node& node, int depth);
+  bool solve_three(Worker& worker, const Node& node, SplitTree& out);
   Answer look_split(Worker& worker, const Node& node, int depth);
 
   const Problem& problem_;

@@ -28,14 +28,25 @@ class Stopper {
   bool interrupted() const { return control_.stopped(); }
   bool late() const { return Clock::now() >= deadline_; }
   void halt() { halted_.store(true, std::memory_order_relaxed); }  // all threads of this search
+  // A moment at which check() throws although nobody wants the search to end.
+  void pause_at(Clock::time_point moment) { pause_ = moment.time_since_epoch().count(); }
+  bool paused() const { return !halted_.load() && !interrupted() && !late() && past_pause(Clock::now()); }
+  Clock::time_point deadline() const { return deadline_; }
   void check() const {
-    if (halted_.load(std::memory_order_relaxed) || interrupted() || late()) throw Stopped();
+    if (halted_.load(std::memory_order_relaxed) || interrupted()) throw Stopped();
+    const auto now = Clock::now();
+    if (now >= deadline_ || past_pause(now)) throw Stopped();
   }
 
  private:
+  bool past_pause(Clock::time_point now) const {
+    return now.time_since_epoch().count() >= pause_.load(std::memory_order_relaxed);
+  }
+
   const Control& control_;
   std::atomic<bool> halted_{false};
   Clock::time_point deadline_;
+  std::atomic<Clock::rep> pause_{Clock::time_point::max().time_since_epoch().count()};
 };
 
 struct Node {

@@ -158,6 +158,19 @@ void NodeSearch::leave(const Task& task) {
   --busy_;
 }
 
+void NodeSearch::seek_below(int64_t value) {
+  budget_ = value;
+  best_ = std::min(value, leaf_);
+  feature_ = -1;
+  for (int j = 0; j < node_.features; ++j) {
+    Column& column = columns_[j];
+    column.closed = false;
+    for (int64_t i = 0; i < column.bounds.size(); ++i)
+      if ((column.known[i] & kSolved) == kSolved && column.bounds.sum(i) < best_)
+        best_ = column.bounds.sum(i), feature_ = j, cut_ = i;
+  }
+}
+
 void NodeSearch::seek_first(int64_t value) {
   first_ = true;
   best_ = value + 1;

@@ -56,6 +56,8 @@ class NodeSearch {
   void leave(const Task& task);
   int busy() const { return busy_; }
 
+  // From now on: look for trees below this value.
+  void seek_below(int64_t value);
   // From now on: look for the first cut, by column and rank, of cost `value`.
   void seek_first(int64_t value);
 

@@ -132,6 +132,14 @@ Result solve(const Matrix& x, const int32_t* labels, const double* weights, cons
     SplitTree found = engine.fit_shape(from_thresholds(warm_start, problem), settings.max_depth);
     if (found.value < start.value) start = std::move(found);
   }
+  if (!settings.exact && settings.max_depth > 2) {
+    try {
+      SplitTree found = engine.wide_lookahead(settings.max_depth);
+      if (found.value < start.value) start = std::move(found);
+    } catch (const Stopped&) {
+      // late: the quick tree has to do
+    }
+  }
   bool proven = false;
   if (settings.exact) {
     proven = engine.search(settings.max_depth, start);

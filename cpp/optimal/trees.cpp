@@ -77,7 +77,36 @@ int32_t Engine::extract(Worker& worker, const Node& node, const Identity& rows, 
   return at;
 }
 
-// Looking two levels ahead: exact where that is affordable.
+namespace {
+
+// Appends the pruned tree of shape node `from` on these rows; returns its value.
+int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shape, int32_t from, int depth,
+                 SplitTree& out, std::vector<int32_t>& map) {
+  const Split& test = shape.nodes[from];
+  const int64_t leaf = node.error() * problem.scale + problem.penalty;
+  const auto at = out.nodes.size();
+  if (test.feature >= 0 && depth > 0) {
+    const int64_t left = rows_left(node, test.feature, test.rank);
+    if (left == 0) return fit_part(problem, node, shape, test.right, depth, out, map);
+    if (left == node.rows) return fit_part(problem, node, shape, test.left, depth, out, map);
+    out.nodes.push_back({test.feature, test.rank, -1, -1});
+    int64_t value = 0;
+    for (int side = 0; side < 2; ++side) {
+      Node child;
+      make_child(node, test.feature, left, side, child, map);
+      (side == 0 ? out.nodes[at].left : out.nodes[at].right) = static_cast<int32_t>(out.nodes.size());
+      value += fit_part(problem, child, shape, side == 0 ? test.left : test.right, depth - 1, out, map);
+    }
+    if (value < leaf) return value;
+  }
+  out.nodes.resize(at);
+  out.nodes.push_back({});
+  return leaf;
+}
+
+}  // namespace
+
+// Looking two levels ahead.
 Answer Engine::look_split(Worker& worker, const Node& node, int depth) {
   if (depth == 1) return best_stump(problem_, node);
   std::vector<int64_t> least(node.features, 0);
@@ -109,40 +138,91 @@ int32_t Engine::look(Worker& worker, const Node& node, int depth, SplitTree& out
   return at;
 }
 
+// The quick heuristic: look ahead, split, look ahead again.
 SplitTree Engine::lookahead(int depth) {
   SplitTree shape;
   look(workers_[0], root_, depth, shape);
   return fit_shape(shape, depth);
 }
 
-namespace {
-
-// Appends the pruned tree of shape node `from` on these rows; returns its value.
-int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shape, int32_t from, int depth,
-                 SplitTree& out, std::vector<int32_t>& map) {
-  const Split& test = shape.nodes[from];
-  const int64_t leaf = node.error() * problem.scale + problem.penalty;
-  const auto at = out.nodes.size();
-  if (test.feature >= 0 && depth > 0) {
-    const int64_t left = rows_left(node, test.feature, test.rank);
-    if (left == 0) return fit_part(problem, node, shape, test.right, depth, out, map);
-    if (left == node.rows) return fit_part(problem, node, shape, test.left, depth, out, map);
-    out.nodes.push_back({test.feature, test.rank, -1, -1});
-    int64_t value = 0;
-    for (int side = 0; side < 2; ++side) {
-      Node child;
-      make_child(node, test.feature, left, side, child, map);
-      (side == 0 ? out.nodes[at].left : out.nodes[at].right) = static_cast<int32_t>(out.nodes.size());
-      value += fit_part(problem, child, shape, side == 0 ? test.left : test.right, depth - 1, out, map);
-    }
-    if (value < leaf) return value;
-  }
-  out.nodes.resize(at);
-  out.nodes.push_back({});
-  return leaf;
+// The slow one: at every node above the lowest three levels many cuts are tried, each judged by what looking
+// ahead makes of its sides; the lowest three levels are solved. Both only as far as that is affordable.
+SplitTree Engine::wide_lookahead(int depth) {
+  SplitTree shape;
+  widen(workers_[0], root_, depth, shape);
+  return fit_shape(shape, depth);
 }
 
-}  // namespace
+// The best tree of depth three, if it can be had at a bearable price.
+bool Engine::solve_three(Worker& worker, const Node& node, SplitTree& out) {
+  constexpr int64_t kAffordable = 5'000'000;  // about a second
+  if (node.rows * node.features * node.features > kAffordable) return false;
+  const auto at = out.nodes.size();
+  Identity rows;
+  for (const uint32_t row : node.source) rows.toggle(problem_.identity[row]);
+  const Answer best = solve(worker, node, 3, kNever, rows, nullptr, nullptr, nullptr, nullptr);
+  cache_.store(rows, 3, best);
+  if (rebuild(worker, node, rows, 3, best.value, out)) return true;
+  out.nodes.resize(at);
+  return false;
+}
+
+int64_t Engine::look_cost(Worker& worker, const Node& node, int depth) {
+  SplitTree shape, fitted;
+  look(worker, node, depth, shape);
+  stopper_.check();
+  return fit_part(problem_, node, shape, 0, depth, fitted, worker.map);
+}
+
+Answer Engine::widest_split(Worker& worker, const Node& node, int depth) {
+  const int64_t price = node.rows * node.features * node.features * node.features;
+  const int64_t tries = std::clamp<int64_t>(100'000'000 / std::max<int64_t>(price, 1), 0, 24);
+  std::vector<std::pair<int, int32_t>> cuts;
+  const Answer first = look_split(worker, node, depth);
+  if (first.feature >= 0) cuts.emplace_back(first.feature, first.rank);
+  for (int j = 0; j < node.features; ++j)
+    for (int64_t t = 1; t <= tries; ++t) {
+      const int32_t rank = node.ranks(j)[node.sorted(j)[node.rows * t / (tries + 1)]];
+      const int64_t left = rows_left(node, j, rank);
+      if (left < node.rows && (cuts.empty() || cuts.back() != std::pair(j, rank))) cuts.emplace_back(j, rank);
+    }
+  Answer best;
+  for (const auto& [feature, rank] : cuts) {
+    const int64_t left = rows_left(node, feature, rank);
+    int64_t cost = 0;
+    for (int side = 0; side < 2 && cost < best.value; ++side) {
+      Node child;
+      make_child(node, feature, left, side, child, worker.map);
+      cost += look_cost(worker, child, depth - 1);
+    }
+    if (cost < best.value) best = {cost, true, feature, rank};
+  }
+  return best;
+}
+
+int32_t Engine::widen(Worker& worker, const Node& node, int depth, SplitTree& out) {
+  const auto at = static_cast<int32_t>(out.nodes.size());
+  int64_t leaf = 0;
+  if (quick_bound(node.class_weight, depth, leaf) == leaf || depth == 0) {
+    out.nodes.push_back({});
+    return at;
+  }
+  if (depth == 3 && solve_three(worker, node, out)) return at;
+  if (depth <= 3) return look(worker, node, depth, out);
+  out.nodes.push_back({});
+  const Answer best = widest_split(worker, node, depth);
+  if (best.feature < 0) return at;
+  out.nodes[at].feature = best.feature;
+  out.nodes[at].rank = best.rank;
+  const int64_t left = rows_left(node, best.feature, best.rank);
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(node, best.feature, left, side, child, worker.map);
+    const int32_t index = widen(worker, child, depth - 1, out);
+    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
+  }
+  return at;
+}
 
 SplitTree Engine::fit_shape(const SplitTree& shape, int depth) {
   SplitTree out;

@@ -52,8 +52,9 @@ class OptimalTreeClassifier(TreeClassifier):
     alpha : float, default=0.001
         Penalty of a leaf on the error share, at least 0.
     method : {"exact", "lookahead"}, default="exact"
-        "exact" searches until it has a proof or meets a limit. "lookahead" searches two levels fully at each node,
-        splits at the first of them and goes on below: no proof, but usable for data of any size.
+        "exact" searches until it has a proof or meets a limit. "lookahead" tries many cuts near
+        the root, judges each by looking two levels ahead again and again below it, and solves the lowest levels where
+        that is affordable: no proof, but usable for data of any size.
     time_limit : float or None, default=60
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
