@@ -293,6 +293,17 @@ struct Table {
 
   double drop(const double* right, const double* left, int k) const { return gain(right, left, k); }
 
+  // G and dG/dq at a share in ]0, 1/2].
+  std::pair<double, double> value_and_slope(double share) const {
+    const auto [knot, x] = place(share);
+    const double h = 0.8408964152537145 / static_cast<double>(knots.size() / width - 1);  // 2^(-1/4) / cells
+    const double rise = knot[width] - knot[0], m0 = h * knot[1] - rise, m1 = rise - h * knot[width + 1];
+    const double value = knot[0] + x * (rise + (1 - x) * ((1 - x) * m0 + x * m1));
+    const double by_x = rise + (1 - 2 * x) * ((1 - x) * m0 + x * m1) + x * (1 - x) * (m1 - m0);
+    const double root = std::sqrt(std::sqrt(share));
+    return {value, by_x / h / (4 * root * root * root)};
+  }
+
  private:
   // The cell of share <= 1/2 and the place in it, 0 to 1.
   std::pair<const double*, double> place(double share) const {

@@ -56,6 +56,24 @@ inline double scaled(const RowMap& map, int64_t j, double x) {
   return x;
 }
 
+// Divides a row by its norm. Where squares would overflow or vanish the largest entry is divided out first; an entry
+// that has itself overflowed counts as the largest number there is.
+inline void make_unit_row(double* row, int64_t size, double square) {
+  double divisor = std::sqrt(square);
+  if (!(square > 1e-200 && square < 1e200)) {
+    double largest = 0;
+    for (int64_t j = 0; j < size; ++j) {
+      constexpr double most = std::numeric_limits<double>::max();
+      row[j] = std::clamp(row[j], -most, most);
+      largest = std::max(largest, std::abs(row[j]));
+    }
+    if (!(largest > 0)) return;
+    for (int64_t j = 0; j < size; ++j) row[j] /= largest;
+    divisor = std::sqrt(dot(row, row, size));
+  }
+  for (int64_t j = 0; j < size; ++j) row[j] /= divisor;
+}
+
 struct RowView {
   const double* dense = nullptr;  // if null, the row is sparse
   const int64_t* columns = nullptr;
@@ -137,10 +155,7 @@ class RowMapper {
     if (map_.has_constant) seen_dense_[static_cast<size_t>(d)] = map_.constant;
     if (map_.unit_rows) {
       const int64_t size = d + (map_.has_constant ? 1 : 0);
-      const double norm = std::sqrt(dot(seen_dense_.data(), seen_dense_.data(), size));
-      if (norm > 0) {
-        for (int64_t j = 0; j < size; ++j) seen_dense_[static_cast<size_t>(j)] /= norm;
-      }
+      make_unit_row(seen_dense_.data(), size, dot(seen_dense_.data(), seen_dense_.data(), size));
     }
     seen_ = {.dense = seen_dense_.data()};
   }
@@ -171,10 +186,7 @@ class RowMapper {
   void make_unit() {
     LaneSum squares;
     for (size_t k = 0; k < seen_values_.size(); ++k) squares.add(columns_[k], seen_values_[k] * seen_values_[k]);
-    const double norm = std::sqrt(squares.total());
-    if (norm > 0) {
-      for (double& value : seen_values_) value /= norm;
-    }
+    make_unit_row(seen_values_.data(), static_cast<int64_t>(seen_values_.size()), squares.total());
   }
 
   void scatter() {

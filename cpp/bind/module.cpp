@@ -11,6 +11,7 @@ void bind_online(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
+void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
@@ -22,4 +23,5 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);
   boscage::bind::bind_optimal(module);
+  boscage::bind::bind_stochastic(module);
 }

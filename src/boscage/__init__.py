@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boscage.leaves import Frequency, Majority
     from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits import Axis
+    from boscage.splits import Axis, StochasticLinear
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
@@ -41,6 +41,7 @@ _HOME = {
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",
+    "StochasticLinear": "splits",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
     "datasets": "",
@@ -67,6 +68,7 @@ __all__ = [
     "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
+    "StochasticLinear",
     "TopDownTreeClassifier",
     "Tree",
     "datasets",

@@ -210,7 +210,7 @@ class TopDownTreeClassifier(TreeClassifier):
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
         job = Job(data, criterion, growth, self._limits(data), seed, n_threads(self.n_jobs), splits=splits)
-        return job, leaf
+        return replace(job, limits=splits.limits(job.limits, job)), leaf
 
     def _grow(self, job: Job) -> Tree:
         with Progress("growing a tree: nodes searched", self.verbose) as progress:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage._component import Component
-from boscage._grow import Job, grow_by_proposals
+from boscage._grow import Job, Limits, grow_by_proposals
 from boscage.tree import Tree
 
-__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily"]
+__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "StochasticLinear"]
 
 
 class SplitFamily(Component):
@@ -30,6 +30,10 @@ class SplitFamily(Component):
     allows_sparse: ClassVar[bool] = False
     allows_categories: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
+
+    def limits(self, limits: Limits, job: Job) -> Limits:
+        """Return the limits of a fit; families that would never stop by themselves add theirs here."""
+        return limits
 
     @abstractmethod
     def grow(self, job: Job) -> Tree:
@@ -91,3 +95,4 @@ class ProposingFamily(SplitFamily):
 
 # Families register themselves when imported; each needs the classes above.
 from boscage.splits.axis import Axis  # noqa: E402
+from boscage.splits.stochastic import StochasticLinear  # noqa: E402

@@ -1,0 +1,147 @@
+// Stochastic linear trees: growing them, and the solver alone.
+#include <nanobind/stl/string.h>
+
+#include "arrays.hpp"
+#include "grow.hpp"
+#include "run.hpp"
+#include "stochastic/memory.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+namespace st = boscage::stochastic;
+
+// Up to this many numbers a fit is over before a thread of its own would have started.
+constexpr int64_t kShortWork = 1 << 15;
+
+st::Scale make_scale(const std::string& name) {
+  if (name == "standard") return st::Scale::standard;
+  if (name == "unit") return st::Scale::unit;
+  if (name == "none") return st::Scale::none;
+  throw std::invalid_argument("unknown scale: " + name);
+}
+
+st::Search make_search(const std::string& name) {
+  if (name == "exact") return st::Search::exact;
+  if (name == "fixed_pq") return st::Search::fixed_pq;
+  if (name == "fixed_p_search_q") return st::Search::fixed_p_search_q;
+  throw std::invalid_argument("unknown search: " + name);
+}
+
+// Everything but the rows, as Python passes it.
+struct Settings {
+  In1<int32_t> y;
+  In1<double> weight;
+  int32_t classes;
+  st::FrameSettings frame;
+  st::GrowSettings grow;
+  AnyCriterion criterion;
+  Order order;
+  Limits limits;
+  int threads;
+};
+
+template <class Rows>
+nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::object progress) {
+  Grown tree;
+  st::Frame frame;
+  const bool is_short = numbers <= kShortWork && settings.grow.solve.search == st::Search::exact;
+  run(is_short, progress, [&](Control& control) {
+    Pool pool(settings.threads);
+    const st::TrainingRows<Rows> rows{X, view(settings.y), view(settings.weight), settings.classes};
+    frame = st::make_frame(rows, settings.frame, pool, control);
+    st::MemoryGrowth<Rows> growth(rows, frame, settings.criterion, settings.grow, pool, control);
+    tree = flatten(growth.grow(settings.limits, settings.order), settings.criterion);
+  });
+  nb::dict out = to_dict(std::move(tree), settings.classes, frame.width());
+  out["shift"] = give(std::move(frame.shift));
+  out["scale"] = give(std::move(frame.factor));
+  out["constant"] = frame.constant;
+  return out;
+}
+
+Settings make_settings(const In1<int32_t>& y, const In1<double>& weight, int32_t classes, const std::string& scale,
+                       bool has_constant, double constant, const std::string& search, double epsilon,
+                       double smallest_spread, bool lookahead, const std::string& criterion_name,
+                       double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
+                       int64_t max_splits, int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf,
+                       double min_drop, int threads) {
+  return {y,
+          weight,
+          classes,
+          {make_scale(scale), has_constant, constant},
+          {{make_search(search), epsilon, smallest_spread}, lookahead},
+          make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
+          make_order(order),
+          {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+          threads};
+}
+
+template <class T>
+void bind_dense(nb::module_& module) {
+  module.def(
+      "grow_stochastic",
+      [](const Strided2<T>& X, const Settings& settings, nb::object progress) {
+        const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)),
+                               X.stride(0), X.stride(1)};
+        return grow(matrix, static_cast<int64_t>(X.size()), settings, progress);
+      },
+      nb::arg("X").noconvert(), nb::arg("settings"), nb::arg("progress").none());
+}
+
+template <class T, class Index>
+void bind_sparse(nb::module_& module) {
+  module.def(
+      "grow_stochastic",
+      [](const In1<T>& data, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns,
+         const Settings& settings, nb::object progress) {
+        if (offsets.size() == 0 || indices.size() != data.size())
+          throw std::invalid_argument("X: the CSR matrix is broken.");
+        const auto n = static_cast<int64_t>(offsets.size()) - 1;
+        const SparseRows<T, Index> rows{
+            data.data(), indices.data(), offsets.data(), n, columns, static_cast<int64_t>(data.size())};
+        return grow(rows, static_cast<int64_t>(data.size()), settings, progress);
+      },
+      nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(), nb::arg("columns"),
+      nb::arg("settings"), nb::arg("progress").none());
+}
+
+nb::ndarray<nb::numpy, double> solve(const In1<double>& weight, const In2<double>& sum,
+                                     const std::string& criterion_name, double criterion_parameter,
+                                     const In1<double>& criterion_table, const std::string& search, double epsilon) {
+  if (sum.shape(0) != weight.size()) throw std::invalid_argument("sum needs one row per class.");
+  st::NodeSums sums;
+  sums.classes = static_cast<int32_t>(weight.size());
+  sums.width = static_cast<int64_t>(sum.shape(1));
+  sums.weight.assign(weight.data(), weight.data() + weight.size());
+  sums.sum.assign(sum.data(), sum.data() + sum.size());
+  const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
+  st::SolveSettings settings;
+  settings.search = make_search(search);
+  settings.epsilon = epsilon;
+  return give(st::solve(sums, criterion, settings));
+}
+
+}  // namespace
+
+void bind_stochastic(nb::module_& module) {
+  nb::class_<Settings>(module, "StochasticSettings");
+  module.def("stochastic_settings", &make_settings, nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
+             nb::arg("classes"), nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("search"),
+             nb::arg("epsilon"), nb::arg("smallest_spread"), nb::arg("lookahead"), nb::arg("criterion_name"),
+             nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
+             nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
+             nb::arg("min_drop"), nb::arg("threads"));
+  bind_dense<float>(module);
+  bind_dense<double>(module);
+  bind_sparse<float, int32_t>(module);
+  bind_sparse<float, int64_t>(module);
+  bind_sparse<double, int32_t>(module);
+  bind_sparse<double, int64_t>(module);
+  module.def("solve_stochastic", &solve, nb::arg("weight").noconvert(), nb::arg("sum").noconvert(),
+             nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
+             nb::arg("search"), nb::arg("epsilon"));
+}
+
+}  // namespace boscage::bind

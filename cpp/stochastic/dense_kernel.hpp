@@ -1,0 +1,30 @@
+// The inner loops over dense rows, compiled for several instruction sets.
+//
+// Eight running sums in fixed places and no fused multiply-add: every instruction set gives the same bits.
+#pragma once
+
+#include <cstdint>
+
+namespace boscage::stochastic {
+
+// A run of rows of one node with all that the loop reads and writes; null pointers mean "not there".
+template <class T>
+struct DenseRun {
+  const T* data;        // row r starts at data + (r - first) * stride
+  int64_t stride, first, columns;
+  const uint32_t* rows;  // or begin, begin + 1, …
+  int64_t begin, count;
+  const double *shift, *norm, *weight;
+  const int32_t* label;
+  int64_t sums_stride;
+  double* buffer;  // `columns` numbers
+  const double* reach;
+  double *left, *right, *left_sums, *right_sums;
+  const double* theta;  // null: no test, the rows are only added to right_sums
+  double offset, cut_left, cut_right;
+};
+
+void run_rows(const DenseRun<float>& run);
+void run_rows(const DenseRun<double>& run);
+
+}  // namespace boscage::stochastic

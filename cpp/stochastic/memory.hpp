@@ -1,0 +1,70 @@
+// Growing a stochastic tree with all rows in memory: who reaches which node, and the passes over X.
+//
+// One pass divides the rows of all nodes that were split since the last one: a dot product, two reach numbers and
+// one addition to the lighter child's sums per row; the other child is the difference. Tests come from solve() and
+// lookahead, the order of growth from Grower.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "growth.hpp"
+#include "parallel.hpp"
+#include "stochastic/frame.hpp"
+#include "stochastic/sums.hpp"
+
+namespace boscage::stochastic {
+
+struct GrowSettings {
+  SolveSettings solve;
+  bool lookahead = false;
+};
+
+
+template <class Rows>
+class MemoryGrowth {
+ public:
+  MemoryGrowth(const TrainingRows<Rows>& rows, const Frame& frame, const AnyCriterion& criterion,
+               const GrowSettings& settings, Pool& pool, Control& control);
+
+  // Grows to the end of the limits; the grower's nodes are then final.
+  Grower grow(const Limits& limits, Order order);
+
+ private:
+  // What is known of a node's rows.
+  struct Held {
+    std::vector<uint32_t> rows;  // empty: all
+    std::vector<double> reach;   // empty: 1 for every row, or not kept
+    bool has_reach = false;
+    std::vector<double> sums;
+    double summed_at = 0;  // weight where sums were last made directly
+    int64_t count = 0;     // rows that can reach it
+  };
+  struct Pass;
+
+  void divide_parents(const Grower& grower, const std::vector<Request>& requests);
+  void divide_some(const Grower& grower, std::span<const int32_t> parents);
+  void start_pass(const Grower& grower, Pass& pass);
+  void finish_pass(const Grower& grower, Pass& pass);
+  NodeBlock block_of(const Held& held, int64_t block) const;
+  Division division_of(const Grower& grower, int32_t parent) const;
+  bool keeps_reach(const Grower& grower, int32_t id) const;
+  void rebuild(const Grower& grower, int32_t id);
+  void settle(Held& held);
+  Proposal look_ahead(const Grower& grower, const Request& request, Proposal single);
+  template <class Add>
+  std::vector<double> sum_over(const Held& held, size_t size, Add add);
+  Held& held(int32_t id);
+
+  TrainingRows<Rows> rows_;
+  const Frame& frame_;
+  const AnyCriterion& criterion_;
+  GrowSettings settings_;
+  Pool& pool_;
+  Control& control_;
+  SumShape shape_;
+  std::vector<Held> held_;
+  int64_t kept_ = 0, budget_ = 0;  // reach numbers
+};
+
+}  // namespace boscage::stochastic

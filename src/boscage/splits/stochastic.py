@@ -1,0 +1,229 @@
+"""Stochastic linear tests: a row goes right with a probability that is linear in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from boscage import _core
+from boscage._component import register, resolve
+from boscage._grow import Job, Limits, tree_of
+from boscage.splits import SplitFamily
+from boscage.tree import Floats, InputMap, Tree
+
+__all__ = ["SplitSolution", "StochasticLinear", "solve_split"]
+
+SEARCHES = ("exact", "fixed_pq", "fixed_p_search_q")
+SCALES = ("standard", "unit", False)
+
+_DEFAULT_LEAVES = 64
+_DEFAULT_DEPTH = 6
+_DEFAULT_DROP = 1e-4
+_LOOKAHEAD_COLUMNS = 2000
+
+
+@register("splits", "stochastic")
+class StochasticLinear(SplitFamily):
+    r"""Soft linear tests: right with probability (1 + w·x)/2, where ‖w‖ ≤ 1 and ‖x‖ ≤ 1.
+
+    Every row carries a distribution over the leaves, and prediction averages the leaves by it. The best test of a
+    node needs only the weighted sums a = Σ D x and b_k = Σ D 1[y = k] x of its rows. For the Gini index of two classes
+
+    .. math:: w^* \propto c + \frac{a\cdot c}{1-\|a\|^2}\,a, \qquad c = b_1 - \rho_1 a,
+
+    is the best test exactly, its drop of 4ρ(1−ρ) being 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an eigenproblem
+    as wide as there are classes, other criteria to a search over one angle (two classes) or over the sphere of
+    span(b_k). With no limit given, trees stop at 64 leaves or when a split lowers the root's potential by less than
+    1e-4 of it.
+
+    Parameters
+    ----------
+    search : {"exact", "fixed_pq", "fixed_p_search_q"}, default="exact"
+        "exact" is the formula above and its extensions. The other two are the published Algorithms 2 and 3 (grids of
+        C/ε steps with C = 100, Algorithm 4 where a and b are parallel), for two classes and Gini; where the grid of
+        "fixed_pq" holds no feasible point, the extreme feasible q of each p is taken.
+    epsilon : float, default=0.1
+        Accuracy of the published searches, in ]0, 1]: their Gini index is within ε of the best.
+    fit_intercept : bool, default=True
+        Whether a constant is appended to the rows, so that tests have a threshold.
+    intercept_scaling : float, default=1.0
+        That constant, > 0 (b in the paper, before rows are normalised). A larger one allows larger thresholds and
+        leaves less of the unit norm to the columns.
+    scale : {"standard", "unit"} or False, default="standard"
+        "standard" centres the columns, divides them by their standard deviation and the rows by their norm; "unit"
+        only divides rows by their norm; False takes rows as they are: their norm must not exceed 1 in training, and
+        scores are clipped to [−1, 1] in prediction.
+    lookahead : bool, default=False
+        Whether a node whose classes depend on a product of two linear functions (XOR) rather than on a linear one may
+        be split twice at once, with u and then ±v. Needs the second moments of each node: time n·d², memory K·d².
+
+    References
+    ----------
+    Jurgenson, Mansour: Learning decision trees with stochastic linear classifiers, ALT 2018.
+
+    Examples
+    --------
+    >>> from boscage import StochasticLinear, TopDownTreeClassifier
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]]
+    >>> tree = TopDownTreeClassifier(splits=StochasticLinear(), max_leaf_nodes=2).fit(X, [0, 0, 1, 1])
+    >>> tree.predict([[0.0, 0.0], [3.0, 3.0]])
+    array([0, 1])
+    """
+
+    provides = frozenset({"soft", "linear tests"})
+    allows_sparse = True
+
+    def __init__(
+        self,
+        search: str = "exact",
+        *,
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        scale: str | bool = "standard",
+        lookahead: bool = False,
+    ) -> None:
+        self.search = search
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.scale = scale
+        self.lookahead = lookahead
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Return what this search asks of the other parts: the published ones know Gini and two classes only."""
+        published = self.search != "exact"
+        return frozenset({"impurity", "complete rows"} | ({"gini", "two classes"} if published else set()))
+
+    def check(self) -> None:
+        """Refuse unknown words and numbers out of range."""
+        self._check_choice("search", SEARCHES)
+        self._check_choice("scale", SCALES)
+        self._check_choice("fit_intercept", (True, False))
+        self._check_choice("lookahead", (True, False))
+        self._check_real("epsilon", low=0, high=1, open_low=True)
+        self._check_real("intercept_scaling", low=0, open_low=True)
+
+    def limits(self, limits: Limits, job: Job) -> Limits:
+        """Stop at 64 leaves or at drops under 1e-4 of the root's potential if nothing else was asked for."""
+        if limits.max_leaf_nodes is not None or limits.max_depth is not None or limits.min_drop > 0:
+            return limits
+        weight = job.data.weight
+        root = np.bincount(job.data.y, weight, job.n_classes).astype(np.float64)
+        drop = _DEFAULT_DROP * float(job.criterion.total(root))
+        if job.growth.native() == "depth_first":  # a leaf budget would fill the left side first
+            return replace(limits, max_depth=_DEFAULT_DEPTH, min_drop=drop)
+        return replace(limits, max_leaf_nodes=_DEFAULT_LEAVES, min_drop=drop)
+
+    def grow(self, job: Job) -> Tree:
+        """Grow a tree in the compiled core."""
+        X = job.data.X
+        columns = X.shape[1] + bool(self.fit_intercept)
+        if self.lookahead and columns > _LOOKAHEAD_COLUMNS:
+            raise ValueError(
+                f"StochasticLinear(lookahead=True) needs d² numbers per class, too many for X with {X.shape[1]} "
+                f"columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
+            )
+        settings = _core.stochastic_settings(
+            job.data.y,
+            job.weight,
+            job.n_classes,
+            self.scale or "none",
+            bool(self.fit_intercept),
+            float(self.intercept_scaling),
+            self.search,
+            float(self.epsilon),
+            1e-6 if X.dtype == np.float32 else 1e-9,
+            bool(self.lookahead),
+            *job.native_criterion(),
+            job.growth.native(),
+            *job.limits.native(),
+            job.threads,
+        )
+        arrays = _core.grow_stochastic(*_native_rows(X), settings, job.progress)
+        return tree_of(arrays, job.data, "linear", self._input_map(arrays))
+
+    def _input_map(self, arrays: dict[str, Any]) -> InputMap:
+        shift, scale = arrays["shift"], arrays["scale"]
+        return InputMap(
+            shift=shift if len(shift) else None,
+            scale=scale if len(scale) else None,
+            constant=arrays["constant"] if self.fit_intercept else None,
+            unit_rows=bool(self.scale),
+        )
+
+
+def _native_rows(X: Any) -> tuple[Any, ...]:
+    """Take X apart for the compiled half: the matrix itself, or the arrays of a CSR matrix and its width."""
+    if not sparse.issparse(X):
+        return (X,)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    offsets = X.indptr if X.indptr.dtype == X.indices.dtype else X.indptr.astype(X.indices.dtype)
+    return X.data, X.indices, offsets, X.shape[1]
+
+
+class SplitSolution(NamedTuple):
+    """What a search found: the test w, and the weighted impurity after it (Gini: the paper's WGI, 1 at worst)."""
+
+    weights: Floats
+    value: float
+
+
+def solve_split(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    search: str = "exact",
+    epsilon: float = 0.1,
+    criterion: Any = "gini",
+) -> SplitSolution:
+    """Find the best stochastic linear test for weighted rows of norm at most 1: one node, nothing else.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Rows of norm at most 1, used as they are.
+    y : array-like of int of shape (n,)
+        Classes 0, 1, …
+    sample_weight : array-like of shape (n,), optional
+        The distribution D, of any sum.
+    search, epsilon
+        As in `StochasticLinear`.
+    criterion : str, Criterion or callable, default="gini"
+        The published searches know Gini only.
+
+    Returns
+    -------
+    SplitSolution
+        ``weights`` (zeros if no test gains anything) and ``value``, the criterion after the split, where two equal
+        classes have 1.
+
+    Examples
+    --------
+    >>> from boscage.splits.stochastic import solve_split
+    >>> solution = solve_split([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> solution.weights.round(3), round(solution.value, 3)
+    (array([-0.707,  0.707]), 0.5)
+    """
+    family = StochasticLinear(search, epsilon=epsilon)
+    family.check()
+    part: Any = resolve("criterion", criterion)
+    rows = np.asarray(X, dtype=np.float64)
+    labels = np.asarray(y, dtype=np.intp)
+    weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    is_class = (labels[:, None] == np.arange(max(2, labels.max() + 1))) * (weight / weight.sum())[:, None]
+    mass, sums = is_class.sum(axis=0), np.ascontiguousarray(is_class.T @ rows)
+    name, parameter, table = part.native()
+    w: Floats = _core.solve_stochastic(mass, sums, name, parameter, table.ravel(), search, float(epsilon))
+    w = w if len(w) else np.zeros(rows.shape[1])
+    right = (mass + sums @ w) / 2
+    value = (part.total(mass) - part.gain(mass, right)) / part.unit
+    return SplitSolution(w, float(value))
