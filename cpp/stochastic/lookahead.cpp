@@ -77,45 +77,55 @@ std::pair<Vector, Vector> extremes(const Whitened& white, const Vector& lower) {
   return found;
 }
 
-struct Fit {
-  double plus = 0, minus = 0;  // least-squares coefficients of p² and q²
-  double explained = 0;
-};
-
-// Least squares of the class's indicator on p² and q².
-Fit fit_squares(const Vector& sums, size_t classes, size_t k) {
-  double s[kPlaneSums] = {0, 0, 0, 0, 0, 0};
-  for (size_t c = 0; c < classes; ++c)
-    for (size_t i = 0; i < kPlaneSums; ++i) s[i] += sums[c * kPlaneSums + i];
-  const double w = s[0], rho = sums[k * kPlaneSums] / w, mp = s[1] / w, mq = s[2] / w;
-  const double pp = s[3] / w - mp * mp, qq = s[4] / w - mq * mq, pq = s[5] / w - mp * mq;
-  const double yp = sums[k * kPlaneSums + 1] / w - rho * mp, yq = sums[k * kPlaneSums + 2] / w - rho * mq;
-  Fit fit;
-  const double determinant = pp * qq - pq * pq, variance = rho * (1 - rho);
-  if (determinant > 1e-12 * pp * qq) {
-    fit.plus = (yp * qq - yq * pq) / determinant;
-    fit.minus = (yq * pp - yp * pq) / determinant;
-  } else if (pp > 0) {
-    fit.plus = yp / pp;
+// A class's indicator by |p| > tan(angle) |q|, the sign of a product of two planes: the best angle and what it explains.
+std::pair<double, double> fit_angle(const Vector& sums, size_t classes, size_t k) {
+  double total = 0;
+  for (size_t c = 0; c < classes; ++c) total += sums[c * kPlaneSums];
+  const double rho = sums[k * kPlaneSums] / total, variance = rho * (1 - rho);
+  double below = 0, mine_below = 0, best = 0, at = 0;
+  for (size_t i = 0; i + 1 < kAngles; ++i) {
+    for (size_t c = 0; c < classes; ++c) below += sums[c * kPlaneSums + kPowerSums + i] / total;
+    mine_below += sums[k * kPlaneSums + kPowerSums + i] / total;
+    const double covariance = mine_below - rho * below, spread = below * (1 - below);
+    const double explained = spread > 0 && variance > 0 ? covariance * covariance / (spread * variance) : 0;
+    if (explained > best) {
+      best = explained;
+      at = static_cast<double>(i + 1) / static_cast<double>(kAngles) * (std::numbers::pi / 2);
+    }
   }
-  fit.explained = variance > 0 ? (fit.plus * yp + fit.minus * yq) / variance : 0;
-  return fit;
+  return {at, best};
 }
 
-// A form plus p² + minus q² as a product (u.z)(v.z), if its signs differ; else the square that matters more.
-Pair product_of(const Fit& fit, const Vector& f, const Vector& g) {
+// A class's indicator by one square, for classes inside and outside of a slab: what p² or q² explains.
+std::pair<bool, double> fit_square(const Vector& sums, size_t classes, size_t k) {
+  double s[kPowerSums] = {0, 0, 0, 0, 0, 0};
+  for (size_t c = 0; c < classes; ++c)
+    for (size_t i = 0; i < kPowerSums; ++i) s[i] += sums[c * kPlaneSums + i];
+  const double* mine = sums.data() + k * kPlaneSums;
+  const double rho = mine[0] / s[0], variance = rho * (1 - rho);
+  double explained[2] = {0, 0};
+  for (size_t i = 0; i < 2; ++i) {
+    const double mean = s[1 + i] / s[0], spread = s[3 + i] / s[0] - mean * mean;
+    const double covariance = mine[1 + i] / s[0] - rho * mean;
+    if (spread > 0 && variance > 0) explained[i] = covariance * covariance / (spread * variance);
+  }
+  return {explained[0] >= explained[1], std::max(explained[0], explained[1])};
+}
+
+Pair pair_in_plane(const Vector& sums, size_t classes, size_t k, const Vector& f, const Vector& g) {
+  const auto [angle, by_angle] = fit_angle(sums, classes, k);
+  const auto [along_f, by_square] = fit_square(sums, classes, k);
   Pair pair;
-  pair.fit = fit.explained;
-  const double a = std::sqrt(std::abs(fit.plus)), b = std::sqrt(std::abs(fit.minus));
-  if (fit.plus * fit.minus < 0) {
+  pair.fit = std::max(by_angle, by_square);
+  if (by_square > by_angle) {
+    pair.u = pair.v = along_f ? f : g;
+  } else {
     pair.u.resize(f.size());
     pair.v.resize(f.size());
     for (size_t j = 0; j < f.size(); ++j) {
-      pair.u[j] = a * f[j] + b * g[j];
-      pair.v[j] = a * f[j] - b * g[j];
+      pair.u[j] = std::cos(angle) * f[j] + std::sin(angle) * g[j];
+      pair.v[j] = std::cos(angle) * f[j] - std::sin(angle) * g[j];
     }
-  } else {
-    pair.u = pair.v = std::abs(fit.plus) * inner(f, f) >= std::abs(fit.minus) * inner(g, g) ? f : g;
   }
   normalise(pair.u);
   normalise(pair.v);
@@ -170,7 +180,7 @@ Pair find_pair(const NodeSums& sums, const Vector& moments, const PlaneSums& pla
     if (f.empty() && g.empty()) continue;
     if (f.empty()) f = g;
     if (g.empty()) g = f;
-    Pair pair = product_of(fit_squares(plane_sums(f, g), sums.weight.size(), k), f, g);
+    Pair pair = pair_in_plane(plane_sums(f, g), sums.weight.size(), k, f, g);
     if (inner(times(lower.data(), n, pair.u), pair.v) < 0)
       for (double& x : pair.v) x = -x;
     if (pair.fit > best.fit) best = std::move(pair);

@@ -6,15 +6,28 @@
 // Must not know rows: what it needs of them are sums.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <numbers>
 #include <vector>
 
 #include "stochastic/solve.hpp"
 
 namespace boscage::stochastic {
 
-// For two directions f, g and each class: weight, sums of p², q², p⁴, q⁴, p²q² where p = f.z, q = g.z.
-constexpr size_t kPlaneSums = 6;
+// For two directions f, g and each class, p = f.z and q = g.z: weight, sums of p², q², p⁴, q⁴, p²q², then the weight
+// in equal ranges of the angle atan(|p| / |q|).
+constexpr size_t kPowerSums = 6, kAngles = 256, kPlaneSums = kPowerSums + kAngles;
+
+inline void add_to_plane(double p, double q, double weight, double* sums) {
+  const double pp = p * p, qq = q * q;
+  const double terms[kPowerSums] = {1.0, pp, qq, pp * pp, qq * qq, pp * qq};
+  for (size_t i = 0; i < kPowerSums; ++i) sums[i] += weight * terms[i];
+  const double angle = std::atan2(std::abs(p), std::abs(q)) * (2 / std::numbers::pi);
+  sums[kPowerSums + std::min(kAngles - 1, static_cast<size_t>(angle * static_cast<double>(kAngles)))] += weight;
+}
+
 using PlaneSums = std::function<Vector(const Vector& f, const Vector& g)>;
 
 struct Pair {

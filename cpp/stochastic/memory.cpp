@@ -38,7 +38,9 @@ MemoryGrowth<Rows>::MemoryGrowth(const TrainingRows<Rows>& rows, const Frame& fr
       pool_(pool),
       control_(control),
       shape_{rows.classes, rows.X.columns},
-      budget_(std::max(kKeptReach, 2 * rows.size() * rows.X.columns)) {}
+      budget_(std::max(kKeptReach, 2 * rows.size() * rows.X.columns)) {
+  settings_.solve.control = &control_;
+}
 
 template <class Rows>
 auto MemoryGrowth<Rows>::held(int32_t id) -> Held& {
@@ -323,10 +325,8 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
         const int64_t row = block.rows != nullptr ? static_cast<int64_t>(block.rows[i]) : block.begin + i;
         const double weight = rows_.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
         see_row(rows_, frame_, row, z.data());
-        const double p = detail::inner(f, z), q = detail::inner(g, z), pp = p * p, qq = q * q;
-        double* mine = sum + rows_.label[static_cast<size_t>(row)] * static_cast<int64_t>(kPlaneSums);
-        const double terms[kPlaneSums] = {1.0, pp, qq, pp * pp, qq * qq, pp * qq};
-        for (size_t t = 0; t < kPlaneSums; ++t) mine[t] += weight * terms[t];
+        add_to_plane(detail::inner(f, z), detail::inner(g, z), weight,
+                     sum + rows_.label[static_cast<size_t>(row)] * static_cast<int64_t>(kPlaneSums));
       }
     });
   };

@@ -109,13 +109,14 @@ Vector fixed_p_search_q(const Shares& node, double epsilon) {
   return best.drop > 0 ? plane.direction(node, best.p, best.q) : Vector{};
 }
 
-Vector fixed_pq(const Shares& node, double epsilon) {
+Vector fixed_pq(const Shares& node, double epsilon, const Control* control) {
   const Plane plane(node);
   if (plane.dependent() || !(plane.length_a > 0)) return on_a_line(node, plane);
   Best best;
   const int64_t steps = steps_of(epsilon);
   const double lowest = 0.5 * (plane.rho - plane.length_b), highest = 0.5 * (plane.rho + plane.length_b);
   for_each_p(plane, epsilon, [&](double p) {
+    if (control != nullptr) control->check();
     scan_q(plane, p, std::max({0.0, p + plane.rho - 1, lowest}), std::min(plane.rho * p, highest), steps, best);
     scan_q(plane, p, std::max(plane.rho * p, lowest), std::min({plane.rho, p, highest}), steps, best);
   });

@@ -195,7 +195,7 @@ Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSet
   if (std::all_of(node.c.begin(), node.c.end(), [](double x) { return x == 0; })) return {};
   Vector w;
   if (settings.search == Search::fixed_pq) {
-    w = fixed_pq(node, settings.epsilon);
+    w = fixed_pq(node, settings.epsilon, settings.control);
   } else if (settings.search == Search::fixed_p_search_q) {
     w = fixed_p_search_q(node, settings.epsilon);
   } else if (std::holds_alternative<Gini>(criterion)) {

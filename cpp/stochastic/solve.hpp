@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "criteria.hpp"
+#include "parallel.hpp"
 #include "split.hpp"
 #include "stochastic/eigen.hpp"
 
@@ -31,7 +32,8 @@ enum class Search { exact, fixed_pq, fixed_p_search_q };
 struct SolveSettings {
   Search search = Search::exact;
   double epsilon = 0.1;          // of the approximate searches
-  double smallest_spread = 1e-9;  // 1 - |a|² below which all rows count as equal
+  double smallest_spread = 1e-9;      // 1 - |a|² below which all rows count as equal
+  const Control* control = nullptr;  // asked now and then by the long searches
 };
 
 // The direction of the best test; empty if no test gains anything.
@@ -65,7 +67,7 @@ double inner(const double* x, const double* y, size_t n);
 void normalise(Vector& w);
 
 // Two classes, Gini, as published; empty if nothing is gained.
-Vector fixed_pq(const Shares& node, double epsilon);
+Vector fixed_pq(const Shares& node, double epsilon, const Control* control);
 Vector fixed_p_search_q(const Shares& node, double epsilon);
 
 // Any criterion, from the Gini direction: the circle for two classes, the sphere of span(b_k) for more.

@@ -87,10 +87,10 @@ void extend(Vector& basis, Vector vector, size_t width) {
   basis.insert(basis.end(), vector.begin(), vector.end());
 }
 
+// The gain is 0 where c.w = 0, at the ends of ]-pi/2, pi/2[, and in every known case has one hill between them, as
+// narrow as the rows are alike: bisect its slope over the whole range, and guard by a scan.
 template <class Criterion>
 double angle_of_best(Gain<Criterion>& gain, double gini_angle) {
-  constexpr int kScan = 48;
-  constexpr double step = std::numbers::pi / kScan;
   const auto value = [&](double angle) {
     const double t[2] = {std::cos(angle), std::sin(angle)};
     return gain.value(t);
@@ -102,22 +102,33 @@ double angle_of_best(Gain<Criterion>& gain, double gini_angle) {
     return -g[0] * t[1] + g[1] * t[0];
   };
   double best = gini_angle, most = value(gini_angle);
-  for (int i = 0; i < kScan; ++i) {
-    const double angle = gini_angle + i * step, here = value(angle);
-    if (here > most * (1 + 1e-12)) {
-      most = here;
-      best = angle;
+  const auto offer = [&](double angle) {
+    const double here = value(angle);
+    if (!(here > most)) return;
+    most = here;
+    best = angle;
+  };
+  const auto climb_between = [&](double low, double high) {
+    for (int i = 0; i < 100; ++i) {
+      const double middle = 0.5 * (low + high);
+      if (middle <= low || middle >= high) break;
+      (rise(middle) > 0 ? low : high) = middle;
     }
-  }
-  double low = best - step, high = best + step;
-  if (!(rise(low) > 0 && rise(high) < 0)) return best;
-  for (int i = 0; i < 200 && high - low > 1e-16 * std::max(1.0, std::abs(best)); ++i) {
-    const double middle = 0.5 * (low + high);
-    if (middle <= low || middle >= high) break;
-    (rise(middle) > 0 ? low : high) = middle;
-  }
-  const double zero = 0.5 * (low + high);
-  return value(zero) >= most * (1 - 1e-12) ? zero : best;
+    // Where the slope is 0 the value is flat: the slope tells better than the value which angle is best.
+    const double zero = 0.5 * (low + high), here = value(zero);
+    if (here >= most * (1 - 1e-12)) {
+      most = std::max(most, here);
+      best = zero;
+    }
+  };
+  constexpr double half = std::numbers::pi / 2;
+  climb_between(-half, half);
+  const double first = best;
+  constexpr int kScan = 32;
+  constexpr double step = std::numbers::pi / kScan;
+  for (int i = 1; i < kScan; ++i) offer(-half + i * step);
+  if (best != first) climb_between(best - step, best + step);
+  return best;
 }
 
 // The part of the gradient along the sphere.
@@ -159,7 +170,7 @@ double climb(Gain<Criterion>& gain, Vector& t) {
   const size_t m = t.size();
   Vector g(m), flat(m), other_g(m), other_flat(m);
   double before = gain.value(t.data()), steep = project(gain, t, g, flat);
-  const int steps = m <= 64 ? 60 : 500;
+  const int steps = m <= 64 ? 200 : 500;
   for (int i = 0; i < steps && steep > 1e-9 * std::sqrt(inner(g, g)); ++i) {
     Vector next = g;
     normalise(next);
@@ -237,8 +248,23 @@ Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Ve
           }
         };
         try_from(start.data());
-        for (const size_t i : order)
-          if (lengths[i] > 0) try_from(node.c_of(i));
+        // Each class, and for few classes each pair, against the rest: as it is and as Gini would take it.
+        const auto try_against = [&](Vector c) {
+          if (!(inner(c, c) > 0)) return;
+          try_from(c.data());
+          const double factor = inner(node.a, c) / node.spread;
+          for (size_t j = 0; j < width; ++j) c[j] += factor * node.a[j];
+          try_from(c.data());
+        };
+        for (const size_t i : order) {
+          Vector c(node.c_of(i), node.c_of(i) + width);
+          try_against(c);
+          for (size_t other = 0; k <= 6 && other < i; ++other) {
+            Vector both = c;
+            for (size_t j = 0; j < width; ++j) both[j] += node.c_of(other)[j];
+            try_against(std::move(both));
+          }
+        }
       },
       criterion);
   return combine(basis, best, width);
