@@ -17,14 +17,14 @@ struct DenseRun {
   const double *shift, *norm, *weight;
   const int32_t* label;
   int64_t sums_stride;
-  double* buffer;  // `columns` numbers
   const double* reach;
   double *left, *right, *left_sums, *right_sums;
   const double* theta;  // null: no test, the rows are only added to right_sums
   double offset, cut_left, cut_right;
 };
 
-void run_rows(const DenseRun<float>& run);
-void run_rows(const DenseRun<double>& run);
+// Adds to counts the rows that can go left and right.
+void run_rows(const DenseRun<float>& run, int64_t* counts);
+void run_rows(const DenseRun<double>& run, int64_t* counts);
 
 }  // namespace boscage::stochastic

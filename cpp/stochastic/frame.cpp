@@ -132,6 +132,16 @@ void standardise(Frame& frame, const TrainingRows<Rows>& rows, Pool& pool, const
   }
 }
 
+// Correction terms cost no time in the passes; columns far from 0 for their spread would lose digits by them, and so
+// are centred number by number, unless the zeros of sparse rows forbid it.
+template <class Rows>
+bool may_centre_late(const Frame& frame) {
+  if (is_sparse<Rows>) return true;
+  for (size_t j = 0; j < frame.shift.size(); ++j)
+    if (std::abs(frame.shift[j]) * frame.factor[j] > 100) return false;
+  return true;
+}
+
 double seen(const Frame& frame, size_t j, double x) {
   if (!frame.shift.empty()) x -= frame.shift[j];
   return frame.factor.empty() ? x : x * frame.factor[j];
@@ -199,6 +209,7 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
   frame.unit_rows = settings.scale != Scale::none;
   frame.constant = settings.has_constant && frame.unit_rows ? settings.constant : 0.0;
   if (settings.scale == Scale::standard) standardise(frame, rows, pool, control);
+  frame.centre_late = may_centre_late<Rows>(frame);
   const double zero_square = square_of_zero(frame);
   std::vector<double> norm(static_cast<size_t>(rows.size()));
   pool.parallel_for(block_count(rows.size()), [&](int64_t block, int) {

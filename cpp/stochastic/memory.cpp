@@ -22,7 +22,7 @@ template <class Rows>
 struct MemoryGrowth<Rows>::Pass {
   int32_t parent = -1, left = -1, right = -1;
   Division division;
-  std::vector<double> left_reach, right_reach;
+  Reach left_reach, right_reach;
   bool keep_left = false, keep_right = false;
   PairwiseSum left_sum, right_sum;
   int64_t left_count = 0, right_count = 0;
@@ -64,7 +64,7 @@ NodeBlock MemoryGrowth<Rows>::block_of(const Held& held, int64_t block) const {
     part.rows = held.rows.data() + first;
     part.count = high - low;
   }
-  if (!held.reach.empty()) part.reach = held.reach.data() + first;
+  if (held.reach) part.reach = held.reach.data() + first;
   return part;
 }
 
@@ -98,7 +98,7 @@ template <class Rows>
 Division MemoryGrowth<Rows>::division_of(const Grower& grower, int32_t parent) const {
   const Node &node = grower.node(parent), &left = grower.node(node.left), &right = grower.node(node.right);
   Division division;
-  division.test = FoldedTest(frame_, grower.test(parent).weights, rows_are_sparse<Rows>);
+  division.test = FoldedTest(frame_, grower.test(parent).weights);
   const double total = grower.node(0).weight;
   division.cut_left = kNegligible * left.weight / total;
   division.cut_right = kNegligible * right.weight / total;
@@ -124,12 +124,12 @@ void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   const auto stored = static_cast<int64_t>(parent.rows.empty() ? rows_.size() : parent.rows.size());
   if (kept_ + stored > budget_) pass.keep_left = pass.keep_right = false;
   if (pass.keep_right) {
-    pass.right_reach.resize(static_cast<size_t>(stored));
+    pass.right_reach = Reach(stored);
     kept_ += stored;
   }
   if (pass.keep_left) {  // the parent's numbers are not needed any more: written over
-    if (parent.reach.empty()) {
-      pass.left_reach.resize(static_cast<size_t>(stored));
+    if (!parent.reach) {
+      pass.left_reach = Reach(stored);
       kept_ += stored;
     }
   }
@@ -138,19 +138,17 @@ void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
 // Drops rows that cannot reach the node once they are the larger half.
 template <class Rows>
 void MemoryGrowth<Rows>::settle(Held& held) {
-  const auto stored = static_cast<int64_t>(held.reach.size());
-  if (2 * held.count > stored) return;
+  const int64_t stored = held.reach.size();
+  if (2 * held.count > stored || held.count == 0) return;
   std::vector<uint32_t> rows;
-  std::vector<double> reach;
+  Reach reach(held.count);
   rows.reserve(static_cast<size_t>(held.count));
-  reach.reserve(static_cast<size_t>(held.count));
-  for (size_t i = 0; i < held.reach.size(); ++i) {
-    if (held.reach[i] == 0) continue;
-    rows.push_back(held.rows.empty() ? static_cast<uint32_t>(i) : held.rows[i]);
-    reach.push_back(held.reach[i]);
+  for (int64_t i = 0; i < stored; ++i) {
+    if (held.reach.data()[i] == 0) continue;
+    reach.data()[rows.size()] = held.reach.data()[i];
+    rows.push_back(held.rows.empty() ? static_cast<uint32_t>(i) : held.rows[static_cast<size_t>(i)]);
   }
-  if (rows.empty()) return;
-  kept_ -= stored - static_cast<int64_t>(reach.size());
+  kept_ -= stored - held.count;
   held.rows = std::move(rows);
   held.reach = std::move(reach);
 }
@@ -176,9 +174,9 @@ void MemoryGrowth<Rows>::finish_pass(const Grower& grower, Pass& pass) {
   }
   if (pass.keep_left) {
     left.rows = std::move(parent.rows);
-    left.reach = pass.left_reach.empty() ? std::move(parent.reach) : std::move(pass.left_reach);
+    left.reach = pass.left_reach ? std::move(pass.left_reach) : std::move(parent.reach);
   } else {
-    kept_ -= static_cast<int64_t>(parent.reach.size());
+    kept_ -= parent.reach.size();
   }
   parent = Held{};
   if (pass.keep_left) settle(left);
@@ -194,7 +192,8 @@ void MemoryGrowth<Rows>::rebuild(const Grower& grower, int32_t id) {
   for (size_t i = path.size(); i-- > 1;) divisions.push_back(division_of(grower, path[i]));
   Held& node = held(id);
   node.rows.clear();
-  node.reach.assign(static_cast<size_t>(rows_.size()), 1.0);
+  node.reach = Reach(rows_.size());
+  std::fill_n(node.reach.data(), rows_.size(), 1.0);
   kept_ += rows_.size();
   pool_.parallel_for(block_count(rows_.size()), [&](int64_t block, int) {
     control_.check();
@@ -208,6 +207,39 @@ void MemoryGrowth<Rows>::rebuild(const Grower& grower, int32_t id) {
   node.has_reach = true;
 }
 
+// The answers of one block: sums and counts of each node's sides.
+template <class Rows>
+struct MemoryGrowth<Rows>::Slot {
+  std::vector<std::vector<double>> left, right;
+  std::vector<NodeBlock> nodes;
+};
+
+template <class Rows>
+void MemoryGrowth<Rows>::answer_block(std::span<Pass> passes, std::span<const Division> divisions, int64_t block,
+                                      Slot& slot) {
+  slot.left.resize(passes.size());
+  slot.right.resize(passes.size());
+  slot.nodes.resize(passes.size());
+  for (size_t i = 0; i < passes.size(); ++i) {
+    Pass& pass = passes[i];
+    Held& parent = held_[static_cast<size_t>(pass.parent)];
+    NodeBlock& node = slot.nodes[i];
+    node = block_of(parent, block);
+    const int64_t first = node.rows != nullptr ? node.rows - parent.rows.data() : node.begin;
+    if (pass.keep_left) node.left = (pass.left_reach ? pass.left_reach : parent.reach).data() + first;
+    if (pass.keep_right) node.right = pass.right_reach.data() + first;
+    if (pass.division.sum_left) {
+      slot.left[i].assign(shape_.size(), 0.0);
+      node.left_sums = slot.left[i].data();
+    }
+    if (pass.division.sum_right) {
+      slot.right[i].assign(shape_.size(), 0.0);
+      node.right_sums = slot.right[i].data();
+    }
+  }
+  divide_block(rows_, frame_, divisions, std::span<NodeBlock>(slot.nodes));
+}
+
 template <class Rows>
 void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32_t> parents) {
   std::vector<Pass> passes(parents.size());
@@ -218,66 +250,19 @@ void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32
     start_pass(grower, passes[i]);
     divisions.push_back(passes[i].division);
   }
-  struct Slot {
-    std::vector<std::vector<double>> left, right;
-    std::vector<int64_t> left_count, right_count;
-  };
   const int64_t blocks = block_count(rows_.size()), round = 4 * pool_.threads();
-  const auto answer = [&](int64_t block, Slot& slot) {
-    slot.left.resize(passes.size());
-    slot.right.resize(passes.size());
-    slot.left_count.resize(passes.size());
-    slot.right_count.resize(passes.size());
-    std::vector<NodeBlock> nodes(passes.size());
-    std::vector<double> spare;  // where the reach of sides goes that nobody keeps
-    int64_t spare_size = 0;
-    for (size_t i = 0; i < passes.size(); ++i) {
-      nodes[i] = block_of(held_[static_cast<size_t>(passes[i].parent)], block);
-      spare_size += nodes[i].count;
-    }
-    spare.resize(static_cast<size_t>(2 * spare_size));
-    double* free = spare.data();
-    for (size_t i = 0; i < passes.size(); ++i) {
-      Pass& pass = passes[i];
-      const Held& parent = held_[static_cast<size_t>(pass.parent)];
-      NodeBlock& node = nodes[i];
-      const int64_t first = node.rows != nullptr ? node.rows - parent.rows.data() : node.begin;
-      node.left = free;
-      node.right = free + node.count;
-      free += 2 * node.count;
-      if (pass.keep_left)
-        node.left = pass.left_reach.empty() ? const_cast<double*>(node.reach) : pass.left_reach.data() + first;
-      if (pass.keep_right) node.right = pass.right_reach.data() + first;
-      if (pass.division.sum_left) {
-        slot.left[i].assign(shape_.size(), 0.0);
-        node.left_sums = slot.left[i].data();
-      }
-      if (pass.division.sum_right) {
-        slot.right[i].assign(shape_.size(), 0.0);
-        node.right_sums = slot.right[i].data();
-      }
-    }
-    divide_block(rows_, frame_, divisions, nodes);
-    const auto positive = [](const double* reach, int64_t count) {
-      return std::count_if(reach, reach + count, [](double r) { return r != 0; });
-    };
-    for (size_t i = 0; i < passes.size(); ++i) {
-      slot.left_count[i] = positive(nodes[i].left, nodes[i].count);
-      slot.right_count[i] = positive(nodes[i].right, nodes[i].count);
-    }
-  };
   for (int64_t first = 0; first < blocks; first += round) {
     std::vector<Slot> slots(static_cast<size_t>(std::min(round, blocks - first)));
     pool_.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t i, int) {
       control_.check();
-      answer(first + i, slots[static_cast<size_t>(i)]);
+      answer_block(passes, divisions, first + i, slots[static_cast<size_t>(i)]);
     });
     for (Slot& slot : slots) {
       for (size_t i = 0; i < passes.size(); ++i) {
         if (divisions[i].sum_left) passes[i].left_sum.push(std::move(slot.left[i]));
         if (divisions[i].sum_right) passes[i].right_sum.push(std::move(slot.right[i]));
-        passes[i].left_count += slot.left_count[i];
-        passes[i].right_count += slot.right_count[i];
+        passes[i].left_count += slot.nodes[i].counts[0];
+        passes[i].right_count += slot.nodes[i].counts[1];
       }
     }
   }
@@ -314,7 +299,7 @@ template <class Rows>
 Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& request, Proposal single) {
   if (!held(request.node).has_reach) rebuild(grower, request.node);
   const Held& here = held(request.node);
-  const NodeSums sums = finish(here.sums, shape_, frame_, rows_are_sparse<Rows>);
+  const NodeSums sums = finish(here.sums, shape_, frame_);
   const int64_t width = frame_.width();
   const Vector moments = sum_over(here, static_cast<size_t>(shape_.classes * width * width),
                                   [&](const NodeBlock& block, double* sum) { add_moments(rows_, frame_, block, sum); });
@@ -360,7 +345,7 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
     pool_.parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t i, int) {
       control_.check();
       const Held& here = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)];
-      const NodeSums sums = finish(here.sums, shape_, frame_, rows_are_sparse<Rows>);
+      const NodeSums sums = finish(here.sums, shape_, frame_);
       answers[static_cast<size_t>(i)].tests = measure(sums, solve(sums, criterion_, settings_.solve), here.count,
                                                       criterion_, limits.min_weight_leaf);
     });

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "growth.hpp"
@@ -20,6 +22,21 @@ struct GrowSettings {
   bool lookahead = false;
 };
 
+// The probability of each row to reach a node: numbers that are written before they are read, so never set to zero.
+class Reach {
+ public:
+  Reach() = default;
+  explicit Reach(int64_t size) : values_(new double[static_cast<size_t>(size)]), size_(size) {}
+
+  explicit operator bool() const { return values_ != nullptr; }
+  int64_t size() const { return size_; }
+  double* data() { return values_.get(); }
+  const double* data() const { return values_.get(); }
+
+ private:
+  std::unique_ptr<double[]> values_;
+  int64_t size_ = 0;
+};
 
 template <class Rows>
 class MemoryGrowth {
@@ -34,16 +51,18 @@ class MemoryGrowth {
   // What is known of a node's rows.
   struct Held {
     std::vector<uint32_t> rows;  // empty: all
-    std::vector<double> reach;   // empty: 1 for every row, or not kept
+    Reach reach;                 // none: 1 for every row, or not kept
     bool has_reach = false;
     std::vector<double> sums;
     double summed_at = 0;  // weight where sums were last made directly
     int64_t count = 0;     // rows that can reach it
   };
   struct Pass;
+  struct Slot;
 
   void divide_parents(const Grower& grower, const std::vector<Request>& requests);
   void divide_some(const Grower& grower, std::span<const int32_t> parents);
+  void answer_block(std::span<Pass> passes, std::span<const Division> divisions, int64_t block, Slot& slot);
   void start_pass(const Grower& grower, Pass& pass);
   void finish_pass(const Grower& grower, Pass& pass);
   NodeBlock block_of(const Held& held, int64_t block) const;

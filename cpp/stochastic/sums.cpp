@@ -41,7 +41,7 @@ const double* or_null(const std::vector<double>& values) { return values.empty()
 
 template <class T>
 DenseRun<T> make_run(const TrainingRows<Matrix<T>>& rows, const Frame& frame, const Tile<T>& tile,
-                     const NodeBlock& node, double* buffer) {
+                     const NodeBlock& node) {
   DenseRun<T> run{};
   run.data = tile.data;
   run.stride = tile.stride;
@@ -50,12 +50,11 @@ DenseRun<T> make_run(const TrainingRows<Matrix<T>>& rows, const Frame& frame, co
   run.rows = node.rows;
   run.begin = node.begin;
   run.count = node.count;
-  run.shift = or_null(frame.shift);
+  run.shift = frame.centre_late ? nullptr : or_null(frame.shift);
   run.norm = or_null(frame.norm);
   run.weight = rows.weight.empty() ? nullptr : rows.weight.data();
   run.label = rows.label.data();
   run.sums_stride = rows.X.columns + 2;
-  run.buffer = buffer;
   run.reach = node.reach;
   run.left = node.left;
   run.right = node.right;
@@ -151,7 +150,7 @@ struct SparseStep {
     for (int64_t k = begin; k < end; ++k) mine[rows.X.column(k) + 2] += lever * static_cast<double>(rows.X.data[k]);
   }
 
-  void divide(const Division& division, const NodeBlock& node) const {
+  void divide(const Division& division, NodeBlock& node) const {
     for (int64_t i = 0; i < node.count; ++i) {
       const int64_t row = node.rows != nullptr ? static_cast<int64_t>(node.rows[i]) : node.begin + i;
       const double reach = node.reach != nullptr ? node.reach[i] : 1.0;
@@ -167,18 +166,20 @@ struct SparseStep {
       }
       if (node.left != nullptr) node.left[i] = left;
       if (node.right != nullptr) node.right[i] = right;
+      node.counts[0] += left != 0;
+      node.counts[1] += right != 0;
     }
   }
 };
 
 }  // namespace
 
-FoldedTest::FoldedTest(const Frame& frame, std::span<const double> w, bool sparse) : theta(w.begin(), w.end()) {
+FoldedTest::FoldedTest(const Frame& frame, std::span<const double> w) : theta(w.begin(), w.end()) {
   theta.resize(static_cast<size_t>(frame.columns));
   if (frame.has_constant) offset = w.back() * frame.constant;
   if (!frame.factor.empty())
     for (size_t j = 0; j < theta.size(); ++j) theta[j] *= frame.factor[j];
-  if (sparse && !frame.shift.empty()) offset -= dot(theta.data(), frame.shift.data(), frame.columns);
+  if (frame.centre_late && !frame.shift.empty()) offset -= dot(theta.data(), frame.shift.data(), frame.columns);
 }
 
 template <class Rows>
@@ -193,9 +194,9 @@ void add_block(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlo
       if (reach != 0) step.add(row, reach, sums);
     }
   } else {
-    std::vector<double> buffer(static_cast<size_t>(rows.X.columns));
+    int64_t counts[2] = {0, 0};
     for_tiles(rows.X, std::span<const NodeBlock>(&node, 1), [&](const auto& tile, size_t, const NodeBlock& part) {
-      run_rows(make_run(rows, frame, tile, part, buffer.data()));
+      run_rows(make_run(rows, frame, tile, part), counts);
     });
   }
 }
@@ -207,11 +208,10 @@ void divide_block(const TrainingRows<Rows>& rows, const Frame& frame, std::span<
     const SparseStep<Rows> step{rows, frame, rows.X.columns + 2};
     for (size_t i = 0; i < nodes.size(); ++i) step.divide(divisions[i], nodes[i]);
   } else {
-    std::vector<double> buffer(static_cast<size_t>(rows.X.columns));
     for_tiles(rows.X, std::span<const NodeBlock>(nodes), [&](const auto& tile, size_t i, const NodeBlock& part) {
-      auto run = make_run(rows, frame, tile, part, buffer.data());
+      auto run = make_run(rows, frame, tile, part);
       set_test(run, divisions[i]);
-      run_rows(run);
+      run_rows(run, nodes[i].counts);
     });
   }
 }
@@ -252,7 +252,7 @@ void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeB
   }
 }
 
-NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame, bool sparse) {
+NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame) {
   NodeSums out;
   out.classes = shape.classes;
   out.width = frame.width();
@@ -262,7 +262,7 @@ NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Fr
     out.weight.push_back(mine[0]);
     for (int64_t j = 0; j < shape.columns; ++j) {
       double value = mine[j + 2];
-      if (sparse && !frame.shift.empty()) value -= mine[1] * frame.shift[static_cast<size_t>(j)];
+      if (frame.centre_late && !frame.shift.empty()) value -= mine[1] * frame.shift[static_cast<size_t>(j)];
       out.sum.push_back(frame.factor.empty() ? value : value * frame.factor[static_cast<size_t>(j)]);
     }
     if (frame.has_constant) out.sum.push_back(mine[1] * frame.constant);

@@ -25,13 +25,13 @@ struct SumShape {
   size_t size() const { return static_cast<size_t>(classes * stride()); }
 };
 
-// A test as it is applied to raw rows: score = norm_i (theta.(x - shift) + offset), clipped to [-1, 1].
+// A test as it is applied to raw rows: score = norm_i (theta.x + offset), clipped to [-1, 1].
 struct FoldedTest {
   std::vector<double> theta;
   double offset = 0;
 
   FoldedTest() = default;
-  FoldedTest(const Frame& frame, std::span<const double> w, bool rows_are_sparse);
+  FoldedTest(const Frame& frame, std::span<const double> w);
 };
 
 // What is done to the rows of a node: each side gets its reach, and the sides asked for are summed.
@@ -49,6 +49,7 @@ struct NodeBlock {
   const double* reach = nullptr;  // in; null: 1
   double *left = nullptr, *right = nullptr;  // out; null if nobody will ask; left may be `reach` itself
   double *left_sums = nullptr, *right_sums = nullptr;
+  int64_t counts[2] = {0, 0};  // out: rows that can go left and right
 };
 
 // Adds up the rows of a block: the root's sums, or those of any node given its reach.
@@ -69,7 +70,7 @@ template <class Rows>
 void see_row(const TrainingRows<Rows>& rows, const Frame& frame, int64_t row, double* z);
 
 // Reduced sums as the solver takes them.
-NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame, bool rows_are_sparse);
+NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame);
 
 // parent - child, classes that vanish set to zero.
 std::vector<double> other_child(const std::vector<double>& parent, const std::vector<double>& child,
