@@ -72,6 +72,9 @@ class Predictor {
   // rows × classes.
   template <class Rows>
   void proba(const Rows& rows, double* out, int threads, Control& control) const;
+  // The same from scores w.x of all linear tests (tests × rows), however they were computed.
+  bool takes_scores() const;
+  void soft_proba(std::span<const double> scores, int64_t rows, double* out, int threads, Control& control) const;
   // Every node that is reached, with its probability.
   template <class Rows>
   Paths paths(const Rows& rows, int threads, Control& control) const;

@@ -128,6 +128,15 @@ nb::tuple paths(const BoundPredictor& self, const Rows& rows, int threads, std::
   return nb::make_tuple(give(std::move(found.reach)), give(std::move(found.nodes)), give(std::move(found.offsets)));
 }
 
+nb::object soft_proba(const BoundPredictor& self, const In2<double>& scores, int threads) {
+  const size_t n = scores.shape(1), k = static_cast<size_t>(self.core.tree().classes);
+  std::vector<double> out(n * k);
+  run(scores.size() < 1'000'000, nb::none(), [&](Control& control) {
+    self.core.soft_proba({scores.data(), scores.size()}, static_cast<int64_t>(n), out.data(), threads, control);
+  });
+  return nb::cast(give(std::move(out), {n, k}));
+}
+
 template <class T>
 void bind_dense(nb::class_<BoundPredictor>& cls) {
   using Self = const BoundPredictor&;
@@ -183,6 +192,8 @@ void bind_sparse(nb::class_<BoundPredictor>& cls) {
 void bind_predict(nb::module_& module) {
   nb::class_<BoundPredictor> cls(module, "Predictor");
   cls.def(nb::init<nb::object>(), nb::arg("arrays"));
+  cls.def("takes_scores", [](const BoundPredictor& self) { return self.core.takes_scores(); });
+  cls.def("soft_proba", &soft_proba, nb::arg("scores").noconvert(), nb::arg("threads"));
   bind_dense<double>(cls);
   bind_dense<float>(cls);
   bind_sparse<double, int32_t>(cls);

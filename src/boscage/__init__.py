@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boscage.leaves import Frequency, Majority
     from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits import Axis, StochasticLinear
+    from boscage.splits import Axis, StochasticLinear, WeightedOblique
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
@@ -44,6 +44,7 @@ _HOME = {
     "StochasticLinear": "splits",
     "TopDownTreeClassifier": "top_down",
     "Tree": "tree",
+    "WeightedOblique": "splits",
     "datasets": "",
     "duplicate_dab": "duplication",
     "duplicate_sampled": "duplication",
@@ -71,6 +72,7 @@ __all__ = [
     "StochasticLinear",
     "TopDownTreeClassifier",
     "Tree",
+    "WeightedOblique",
     "datasets",
     "duplicate_dab",
     "duplicate_sampled",

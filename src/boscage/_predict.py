@@ -19,6 +19,9 @@ from boscage._threads import n_threads
 from boscage.tree import Floats, InputMap, Int64s, Tree
 
 _FEW_ROWS = 1024
+_FEW_TESTS = 4
+_SLICE = 2048  # rows of one product
+_SMALL_SQUARE = 1e-200
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -92,14 +95,69 @@ def apply(tree: Tree, X: Any, n_jobs: int | None = 1) -> Int64s:
 
 def predict_class(tree: Tree, X: Any, n_jobs: int | None = 1) -> Int64s:
     """Index of the class of largest probability for each row, lowest on ties."""
+    if _by_product(tree, X):
+        best: Int64s = _proba_by_product(tree, X, n_jobs).argmax(axis=1)
+        return best
     index: Int64s = tree._native.classes(*_native_args(tree, X), thread_count(n_jobs, X.shape[0]))
     return index
 
 
 def predict_proba(tree: Tree, X: Any, n_jobs: int | None = 1) -> Floats:
     """Class probabilities, rows × classes: the leaf's, or their average by reach in soft trees."""
+    if _by_product(tree, X):
+        return _proba_by_product(tree, X, n_jobs)
     proba: Floats = tree._native.proba(*_native_args(tree, X), thread_count(n_jobs, X.shape[0]))
     return proba
+
+
+def _by_product(tree: Tree, X: Any) -> bool:
+    """Whether many rows meet many soft tests, so that one matrix product beats walking row by row."""
+    if tree.routing == "hard" or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != tree.n_features:
+        return False
+    row_map = tree.input_map or InputMap()
+    return (
+        X.shape[0] >= _FEW_ROWS
+        and tree.weights.shape[0] >= _FEW_TESTS
+        and X.dtype in _FLOATS
+        and row_map.fill is None
+        and row_map.codes is None
+        and bool(tree._native.takes_scores())
+    )
+
+
+def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
+    """Scores of all tests by BLAS, a slice of rows at a time; reach and averages in the compiled half."""
+    proba: Floats = np.empty((X.shape[0], tree.n_classes))
+    threads = thread_count(n_jobs, X.shape[0])
+    for start in range(0, X.shape[0], _SLICE):
+        rows = X[start : start + _SLICE]
+        seen = _seen(tree, rows)
+        if seen is None:
+            proba[start : start + _SLICE] = tree._native.proba(rows, threads)
+        else:
+            proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+    return proba
+
+
+def _seen(tree: Tree, X: Any) -> Floats | None:
+    """Rows as linear tests see them; None if a norm is too large or too small to be squared."""
+    row_map = tree.input_map or InputMap()
+    Z: Floats = np.empty((X.shape[0], tree.n_columns))
+    body = Z[:, : X.shape[1]]
+    body[...] = X
+    with np.errstate(over="ignore"):
+        if row_map.shift is not None:
+            body -= row_map.shift
+        if row_map.scale is not None:
+            body *= row_map.scale
+        if row_map.constant is not None:
+            Z[:, -1] = row_map.constant
+        if row_map.unit_rows:
+            squares = np.einsum("ij,ij->i", Z, Z)
+            if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
+                return None
+            Z /= np.sqrt(squares)[:, None]
+    return Z if np.isfinite(Z).all() else None
 
 
 def _path_matrix(tree: Tree, parts: tuple[npt.NDArray[Any], ...], rows: int) -> sparse.csr_matrix:
