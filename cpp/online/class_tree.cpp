@@ -263,7 +263,7 @@ void ClassTree::save(Archive& archive, const std::string& name, bool resume) con
   routers_.save(archive, name + ".routers", resume);
 }
 
-void ClassTree::load(Reader& reader, const std::string& name, const std::vector<int32_t>& known) {
+void ClassTree::load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume) {
   const auto left = reader.take<int32_t>(name + ".left");
   const auto count = static_cast<int64_t>(left.size());
   const auto right = reader.take<int32_t>(name + ".right", count);
@@ -291,7 +291,7 @@ void ClassTree::load(Reader& reader, const std::string& name, const std::vector<
   }
   check_shape();
   check_labels(known);
-  routers_.load(reader, name + ".routers", routers);
+  routers_.load(reader, name + ".routers", routers, resume);
 }
 
 // What load could not see node by node: one root, and every router used once.

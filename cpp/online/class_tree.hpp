@@ -48,7 +48,7 @@ class ClassTree {
   void retrieve(const Row& row, int64_t width, Beam& beam, std::vector<int32_t>& labels) const;
 
   void save(Archive& archive, const std::string& name, bool resume) const;
-  void load(Reader& reader, const std::string& name, const std::vector<int32_t>& known);
+  void load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume);
   int64_t bytes() const;
 
  private:

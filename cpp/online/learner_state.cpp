@@ -93,11 +93,11 @@ Learner::Learner(Archive archive) {
   make_parts();
   scaling_.load(reader);
   if (config_.lomtree) {
-    lomtree_.load(reader, classes_);
+    lomtree_.load(reader, classes_, can_learn_);
   } else {
-    scorers_.load(reader, classes_, known_);
+    scorers_.load(reader, classes_, known_, can_learn_);
     for (size_t tree = 0; tree < trees_.size(); ++tree) {
-      trees_[tree].load(reader, "tree" + std::to_string(tree), known_);
+      trees_[tree].load(reader, "tree" + std::to_string(tree), known_, can_learn_);
       if (trees_[tree].empty() != trees_[0].empty()) throw BadState("the state's class trees disagree");
     }
     if (can_learn_) {

@@ -191,7 +191,7 @@ void LomTree::save(Archive& archive, bool resume) const {
   archive["lom.record_weights"] = std::move(weights);
 }
 
-void LomTree::load(Reader& reader, int64_t classes) {
+void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto left = reader.take<int32_t>("lom.left");
   const auto size = static_cast<int64_t>(left.size());
   if (size == 0 || size > INT32_MAX - 2) throw BadState("the state's tree has no nodes or too many");
@@ -202,7 +202,6 @@ void LomTree::load(Reader& reader, int64_t classes) {
   const int64_t records = offsets.back();
   const auto labels = reader.take_index<int32_t>("lom.record_labels", records, 0, classes);
   const auto counts = reader.take_finite<double>("lom.record_counts", records, 0.0);
-  const bool resume = reader.has("lom.swaps");
   const auto zeros = [&](int64_t n) { return std::vector<double>(static_cast<size_t>(n), 0.0); };
   swaps_ = resume ? reader.take_index<int64_t>("lom.swaps", 1, 0, INT64_MAX)[0] : 0;
   const auto least = resume ? reader.take_finite<double>("lom.least", size, 0.0) : zeros(size);
@@ -240,7 +239,7 @@ void LomTree::load(Reader& reader, int64_t classes) {
     }
   }
   check_shape();
-  routers_.load(reader, "lom.routers", (size - 1) / 2);
+  routers_.load(reader, "lom.routers", (size - 1) / 2, resume);
 }
 
 // Every node reached from the root, every router used once: walks end and swaps stay inside.

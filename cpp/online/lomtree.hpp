@@ -53,7 +53,7 @@ class LomTree {
   const ClassRecords& records(int32_t leaf) const { return nodes_[static_cast<size_t>(leaf)].records; }
 
   void save(Archive& archive, bool resume) const;
-  void load(Reader& reader, int64_t classes);
+  void load(Reader& reader, int64_t classes, bool resume);
   int64_t bytes() const;
   int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }
 

@@ -128,13 +128,13 @@ void Routers::save(Archive& archive, const std::string& name, bool resume) const
   if (resume) archive[name + ".squares"] = std::move(squares);
 }
 
-void Routers::load(Reader& reader, const std::string& name, int64_t size) {
+void Routers::load(Reader& reader, const std::string& name, int64_t size, bool resume) {
   clear();
   size_ = size;
   if (dense_) {
     weights_ = aligned(reader.take_weights(name + ".weights", size * stride_));
     squares_.assign(weights_.size(), 0.0f);
-    if (reader.has(name + ".squares")) {
+    if (resume) {
       squares_ = aligned(reader.take_finite<float>(name + ".squares", size * stride_, 0.0));
     }
     return;
@@ -143,8 +143,8 @@ void Routers::load(Reader& reader, const std::string& name, int64_t size) {
   const int64_t cells = offsets.back();
   const auto features = reader.take_index<int32_t>(name + ".features", cells, 0, stride_);
   const auto weights = reader.take_weights(name + ".weights", cells);
-  const auto squares = reader.has(name + ".squares") ? reader.take_finite<float>(name + ".squares", cells, 0.0)
-                                                     : std::vector<float>(weights.size(), 0.0f);
+  const auto squares =
+      resume ? reader.take_finite<float>(name + ".squares", cells, 0.0) : std::vector<float>(weights.size(), 0.0f);
   nodes_.resize(static_cast<size_t>(size));
   for (size_t node = 0; node < nodes_.size(); ++node) {
     nodes_[node].reserve_more(offsets[node + 1] - offsets[node]);

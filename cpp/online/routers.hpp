@@ -34,7 +34,7 @@ class Routers {
   void start(int32_t router, const std::vector<std::pair<int32_t, float>>& weights);
 
   void save(Archive& archive, const std::string& name, bool resume) const;
-  void load(Reader& reader, const std::string& name, int64_t size);
+  void load(Reader& reader, const std::string& name, int64_t size, bool resume);
   int64_t bytes() const;
 
  private:

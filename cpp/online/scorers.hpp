@@ -57,7 +57,7 @@ class Scorers {
 
   // With resume false the averaged weights at `clock` are stored and nothing else.
   void save(Archive& archive, bool resume, float clock) const;
-  void load(Reader& reader, int64_t classes, const std::vector<int32_t>& known);
+  void load(Reader& reader, int64_t classes, const std::vector<int32_t>& known, bool resume);
   int64_t bytes() const;
 
  private:

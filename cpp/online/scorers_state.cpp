@@ -46,10 +46,9 @@ void Scorers::save(Archive& archive, bool resume, float clock) const {
   archive["scorers.averages"] = std::move(averages);
 }
 
-void Scorers::load(Reader& reader, int64_t classes, const std::vector<int32_t>& known) {
+void Scorers::load(Reader& reader, int64_t classes, const std::vector<int32_t>& known, bool resume) {
   classes_ = classes;
   for (int32_t label : known) count_known(label);
-  const bool resume = reader.has("scorers.squares");
   starts_.assign(static_cast<size_t>(resume ? 0 : classes), 0.0f);
   if (resume) starts_ = reader.take_finite<float>("scorers.starts", classes, 0.0);
   if (dense_) {
