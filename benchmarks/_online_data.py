@@ -100,7 +100,9 @@ def vw(data: Split, options: str, passes: int, seed: int = 0) -> dict[str, float
         bits = 24 if sparse.issparse(data.X) else 20
         base = f"--quiet -b {bits} --holdout_off {options.format(k=data.n_classes)} -d {folder}/train"
         once = _vw(f"{base} --cache_file {folder}/once -k --passes 1")
-        total = _vw(f"{base} --cache_file {folder}/cache -k --passes {passes} -f {folder}/model") if passes > 1 else once
+        total = (
+            _vw(f"{base} --cache_file {folder}/cache -k --passes {passes} -f {folder}/model") if passes > 1 else once
+        )
         if passes == 1:
             _vw(f"{base} -f {folder}/model")
         test = f"--quiet -t -i {folder}/model -d {folder}/test -p {folder}/found --cache_file {folder}/test_cache"

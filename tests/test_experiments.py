@@ -93,3 +93,20 @@ def test_all_papers_can_be_imported():
     for module in PAPERS.values():
         assert callable(import_module(f"boscage.experiments.{module}").reproduce)
     assert markdown_table(["a"], [["b"]]) == "| a |\n|---|\n| b |"
+
+
+def test_lomtree(tmp_path, monkeypatch):
+    from boscage.experiments import lomtree
+
+    monkeypatch.setattr(lomtree, "DATA", ("wine", "no-such-data"))
+    monkeypatch.setattr(lomtree, "SPEND", {"quick": (150, 2, 2)})
+    written = run("lomtree", out=tmp_path)
+    names = ["lomtree-table-1.md", *(f"lomtree-figure-{number}.png" for number in (1, 2, 3)), "lomtree.json"]
+    assert [path.name for path in written] == names
+    text = written[0].read_text()
+    assert "| wine | 3 | 150 | not printed |" in text
+    assert "| no-such-data | not at hand |" in text
+    cells = [cell["result"] for cell in json.loads(written[-1].read_text()).values()]
+    online = [cell for cell in cells if "entropy" in cell]
+    assert len(online) == 4  # 2 and 48 routers in the table; 1, 2 and 4 in the figure
+    assert all(0 <= cell["gini"] <= 1 and 0 <= cell["modified gini"] <= 1 for cell in online)

@@ -173,6 +173,15 @@ def test_swaps_never_lose_a_node_or_loop(resistance, rng):
             assert sum(inner for inner, *_ in summary) <= limit
 
 
+def test_a_leaf_has_one_label(rng):
+    X, y = clusters(rng, n=600)
+    model = LOMTreeClassifier("lomtree", random_state=0).fit(X, y)
+    leaves, found = model.apply(X), model.predict(X)
+    assert len({*zip(leaves.tolist(), found.tolist())}) == len(set(leaves.tolist())) > 1
+    with pytest.raises(ValueError, match="lomtree"):
+        LOMTreeClassifier().fit(X, y).apply(X)
+
+
 def test_class_records_are_capped(rng):
     X, y = clusters(rng, n=800, k=60)
     model = LOMTreeClassifier("lomtree", max_class_records=5).partial_fit(X, y)

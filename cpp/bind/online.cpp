@@ -183,6 +183,15 @@ nb::ndarray<nb::numpy, double> predict_all(const on::Learner& learner, const Row
   return give(std::move(out), {static_cast<size_t>(batch.rows), static_cast<size_t>(learner.classes())});
 }
 
+nb::ndarray<nb::numpy, int32_t> leaves(const on::Learner& learner, const RowBatch& rows, int threads) {
+  check_width(learner, rows.batch);
+  require(learner.config().lomtree, "only mode 'lomtree' has leaves");
+  std::vector<int32_t> out(static_cast<size_t>(rows.batch.rows));
+  run(is_short(rows.batch), nb::none(),
+      [&](Control& control) { learner.leaves(rows.batch, out.data(), threads, control); });
+  return give(std::move(out));
+}
+
 nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights) {
   require(static_cast<int64_t>(labels.size()) == rows.batch.rows, "labels must have one entry per row");
   require(!weights || weights->size() == labels.size(), "weights must have one entry per row");
@@ -226,6 +235,7 @@ void bind_online(nb::module_& module) {
       .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)
       .def(
           "state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
+      .def("leaves", &leaves, "rows"_a, "threads"_a)
       .def_static("from_state", &from_state, "state"_a)
       .def("memory",
            [](const on::Learner& learner) {
@@ -237,6 +247,7 @@ void bind_online(nb::module_& module) {
       .def_prop_ro("n_known", &on::Learner::known)
       .def_prop_ro("n_examples", &on::Learner::examples)
       .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
+      .def_prop_ro("lomtree", [](const on::Learner& learner) { return learner.config().lomtree; })
       .def_prop_ro("can_learn", &on::Learner::can_learn)
       .def("__getstate__", [](const on::Learner& learner) { return to_dict(learner.save(true)); })
       .def("__setstate__",

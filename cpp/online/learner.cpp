@@ -295,4 +295,11 @@ void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* o
   });
 }
 
+void Learner::leaves(const Batch& batch, int32_t* out, int threads, Control& control) const {
+  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
+    read_row(batch, row, !config_.centred, work.raw);
+    out[row] = lomtree_.walk(scaling_.scale(work.raw, work.values, work.indices));
+  });
+}
+
 }  // namespace boscage::online

@@ -71,6 +71,9 @@ class Learner {
   // A probability per column; `out` is rows x classes and all zero on entry.
   void predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads, Control& control) const;
 
+  // Lomtree mode: the node every row ends in.
+  void leaves(const Batch& batch, int32_t* out, int threads, Control& control) const;
+
   Archive save(bool resume) const;
   // Bytes by part: inputs, scorers, tree, class statistics, replay.
   std::vector<std::pair<std::string, int64_t>> memory() const;

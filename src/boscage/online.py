@@ -67,7 +67,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Mode "lomtree": routers, at least 1. None means four per class known.
     swap_resistance : float, default=4.0
         Mode "lomtree": how much heavier than the lightest leaf a leaf must be to take over its place, at least 0.
-    max_class_records : int, default=4096
+    max_class_records : int, default=1024
         Mode "lomtree": classes remembered in each node, at least 2; the rarest makes room.
     class_weight : dict, "balanced" or None, default=None
         Factors of the classes; those a dict does not name count 1. "balanced" needs `fit`.
@@ -131,7 +131,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         replay_size: int = 8,
         max_internal_nodes: int | None = None,
         swap_resistance: float = 4.0,
-        max_class_records: int = 4096,
+        max_class_records: int = 1024,
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -293,6 +293,25 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
+
+    def apply(self, X: Any) -> npt.NDArray[np.int32]:
+        """Return the leaf each row ends in; only in mode "lomtree", where a row has one.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Node numbers; they may change when learning goes on.
+        """
+        rows = self._rows(X)
+        if not self._learner.lomtree:
+            raise ValueError("apply needs mode='lomtree': in mode 'beam' a row has candidates, not a leaf.")
+        leaves: npt.NDArray[np.int32] = self._learner.leaves(rows, n_threads(self.n_jobs))
+        return leaves
 
     @property
     def n_steps_(self) -> int:
