@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PAPERS = {"weighted-optimal": "weighted_optimal"}
+PAPERS = {"stochastic": "stochastic", "weighted-optimal": "weighted_optimal"}
 BUDGETS = ("quick", "full")
 
 
