@@ -1,32 +1,16 @@
 """What stochastic trees cost, as ratios measured in one run on one thread, in CPU time.
 
-    python benchmarks/bench_stochastic.py [--small]
-
 One split over reading X once; 200 splits over one; a level searched together over its leaves one by one; the exact
 search over the published grid; prediction over one product X @ W.
 """
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
-
-import argparse
-import time
+from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
+from _measure import report, seconds
 from boscage import StochasticLinear, TopDownTreeClassifier
-
-
-def cpu_seconds(call, repeats=5):
-    """The least CPU time of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def problem(n, d, dtype=np.float64, seed=0):
@@ -44,28 +28,28 @@ def fit(X, y, leaves=None, depth=None, **family):
 def split_over_reading(n, d, dtype, splits=20):
     """Seconds of one split of a node over all rows (the slope of the fit time), over one reading of X."""
     X, y = problem(n, d, dtype)
-    reading = cpu_seconds(lambda: np.add.reduce(X, axis=None))
-    few, many = (cpu_seconds(lambda leaves=leaves: fit(X, y, leaves), repeats=3) for leaves in (2, 2 + splits))
+    reading = seconds(lambda: np.add.reduce(X, axis=None))
+    few, many = (seconds(lambda leaves=leaves: fit(X, y, leaves), repeats=3) for leaves in (2, 2 + splits))
     return (many - few) / splits / reading, few / reading, reading
 
 
 def many_splits_over_one(n, d, splits=200):
     X, y = problem(n, d)
-    base, one, many = (cpu_seconds(lambda leaves=leaves: fit(X, y, leaves), repeats=2) for leaves in (2, 4, splits + 2))
+    base, one, many = (seconds(lambda leaves=leaves: fit(X, y, leaves), repeats=2) for leaves in (2, 4, splits + 2))
     return (many - base) / ((one - base) / 2)
 
 
 def level_over_leaves(n, d, depth=6):
     X, y = problem(n, d)
-    together = cpu_seconds(lambda: fit(X, y, depth=depth), repeats=3)
-    one_by_one = cpu_seconds(lambda: fit(X, y, leaves=2**depth, depth=depth), repeats=3)
+    together = seconds(lambda: fit(X, y, depth=depth), repeats=3)
+    one_by_one = seconds(lambda: fit(X, y, leaves=2**depth, depth=depth), repeats=3)
     return together / one_by_one
 
 
 def exact_over_grid(leaves=16):
     X, y = problem(10_000, 30)
-    exact = cpu_seconds(lambda: fit(X, y, leaves), repeats=5)
-    grid = cpu_seconds(lambda: fit(X, y, leaves, search="fixed_pq", epsilon=0.1), repeats=2)
+    exact = seconds(lambda: fit(X, y, leaves), repeats=5)
+    grid = seconds(lambda: fit(X, y, leaves, search="fixed_pq", epsilon=0.1), repeats=2)
     indices = [fit(X, y, 2, search=s).trajectory_["potential"][1] for s in ("exact", "fixed_pq")]
     return grid / exact, indices[0] <= indices[1] + 1e-15
 
@@ -74,27 +58,30 @@ def prediction_over_product(n=100_000, d=50, leaves=200):
     X, y = problem(n, d)
     model = fit(X[:20_000], y[:20_000], leaves)
     W = np.ascontiguousarray(model.tree_.weights[:, :d].T)
-    product = cpu_seconds(lambda: X @ W)
-    return cpu_seconds(lambda: model.predict_proba(X), repeats=3) / product, product
+    with threadpool_limits(1):
+        product = seconds(lambda: X @ W, repeats=5)
+        return seconds(lambda: model.predict_proba(X), repeats=5) / product, product
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="a tenth of the rows")
-    factor = 10 if parser.parse_args().small else 1
-    print(f"{'one split over reading X once':52} ratio  limit")
+def main() -> None:
+    rows = []
     for d, dtype, limit in ((20, np.float64, 2.0), (50, np.float64, 1.5), (200, np.float64, 1.5), (20, np.float32, 2.5),
                             (50, np.float32, 2.5), (200, np.float32, 2.5)):  # fmt: skip
-        n = 20_000_000 // d // factor
+        n = 20_000_000 // d
         ratio, whole, reading = split_over_reading(n, d, dtype)
-        name = f"  {n} x {d} {np.dtype(dtype).name} (reading {1e3 * reading:.1f} ms, stump {whole:.1f}x)"
-        print(f"{name:52} {ratio:5.2f}  {limit}")
-    print(f"{'200 best-first splits over one split':52} {many_splits_over_one(200_000 // factor, 50):5.0f}  200")
-    print(f"{'depth 6 level by level over leaf by leaf':52} {level_over_leaves(200_000 // factor, 50):5.2f}  1")
+        rows.append({"what": f"one split over reading X, {n} x {d} {np.dtype(dtype).name}", "ratio": ratio,
+                     "wanted": f"<= {limit}", "note": f"read {1e3 * reading:.0f} ms; stump {whole:.0f}x"})  # fmt: skip
+    rows.append({"what": "200 best-first splits over one, 200,000 x 50", "ratio": many_splits_over_one(200_000, 50),
+                 "wanted": "<= 200"})  # fmt: skip
+    rows.append({"what": "depth 6 level by level over leaf by leaf, 200,000 x 50",
+                 "ratio": level_over_leaves(200_000, 50), "wanted": "< 1"})  # fmt: skip
     ratio, never_larger = exact_over_grid()
-    print(f"{'fixed_pq, epsilon 0.1, over exact: 10,000 x 30':52} {ratio:5.0f}  at least 20; index never larger: {never_larger}")
+    rows.append({"what": "fixed_pq (epsilon 0.1) over exact, 10,000 x 30, 16 leaves", "ratio": ratio, "wanted": ">= 20",
+                 "note": f"Gini index of exact never larger: {never_larger}"})  # fmt: skip
     ratio, product = prediction_over_product()
-    print(f"{f'200 leaves, 100,000 x 50, over X @ W ({1e3 * product:.0f} ms)':52} {ratio:5.2f}  3")
+    rows.append({"what": "predict_proba of 200 leaves over X @ W, 100,000 x 50", "ratio": ratio, "wanted": "<= 3",
+                 "note": f"product {1e3 * product:.0f} ms"})  # fmt: skip
+    report("stochastic", "Stochastic linear trees, one thread", rows)
 
 
 if __name__ == "__main__":

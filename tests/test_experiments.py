@@ -110,3 +110,29 @@ def test_lomtree(tmp_path, monkeypatch):
     online = [cell for cell in cells if "entropy" in cell]
     assert len(online) == 4  # 2 and 48 routers in the table; 1, 2 and 4 in the figure
     assert all(0 <= cell["gini"] <= 1 and 0 <= cell["modified gini"] <= 1 for cell in online)
+
+
+@pytest.fixture
+def small_stochastic(monkeypatch):
+    from boscage.experiments import stochastic
+
+    little = {"folds": 1, "repeats": 2, "rows": 400, "leaves": 8, "noise": (0.0, 0.3), "widths": (6,)}
+    monkeypatch.setattr(stochastic, "SPEND", {"quick": little})
+    few = {name: value for name, value in stochastic.CONCEPTS.items() if "60 nodes" not in name}
+    monkeypatch.setattr(stochastic, "CONCEPTS", few)
+
+
+def test_stochastic_trees_reach_the_printed_numbers(small_stochastic, tmp_path):
+    written = run("stochastic", out=tmp_path)
+    names = {path.name for path in written}
+    for part in ("figure-1", "figure-2", "figure-3", "appendix"):
+        assert {f"stochastic-{part}.md", f"stochastic-{part}.png"} <= names
+    cells = json.loads((tmp_path / "stochastic.json").read_text())
+    mean = {cell["name"]: cell["result"]["mean"] for cell in cells.values()}
+    for data, floor in (("promoters", 0.85), ("heart-disease", 0.78), ("heart", 0.79)):
+        assert max(value for name, value in mean.items() if name.startswith(f"figure 1 {data} ")) >= floor
+    assert mean["appendix one plane exact search"] > 0.97
+    assert mean["figure 3 d=6 look-ahead, 4 leaves"] > 0.85
+    assert mean["table 1 b=0.0"] == pytest.approx(0.5 + 1 / np.pi, abs=0.01)
+    assert mean["table 1 b=3.0"] == pytest.approx(0.5 + 0.316 / np.pi, abs=0.01)
+    assert "| 0.3 | 0.05 | 67 |" in (tmp_path / "stochastic-appendix.md").read_text()

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import reference_stochastic as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
 import boscage
+import reference_stochastic as reference
 from boscage import IncompatibleParts, StochasticLinear, TopDownTreeClassifier
 from boscage.criteria import Entropy, Gini
 from boscage.splits.stochastic import solve_split
@@ -38,7 +38,9 @@ def xor(n, d, rng):
 
 
 @SETTINGS
-@given(data(), st.sampled_from([Gini(), Entropy()]), st.sampled_from(["standard", "unit"]), st.sampled_from([None, 0.5]))
+@given(
+    data(), st.sampled_from([Gini(), Entropy()]), st.sampled_from(["standard", "unit"]), st.sampled_from([None, 0.5])
+)
 def test_growth_is_that_of_the_reference(problem, criterion, scale, constant):
     X, y, w, _ = problem
     settings = {"scale": scale, "fit_intercept": constant is not None, "intercept_scaling": constant or 1.0}
@@ -235,7 +237,7 @@ def test_deep_trees_drop_rows_that_cannot_reach(rng):
     tree = fit(X, y, leaves=40, scale="unit", fit_intercept=False)
     assert tree.tree_.n_node_samples.min() < 12_000
     Z = reference.seen_rows(X, np.ones(12_000), "unit", None)
-    nodes = reference.grow(Z, y, np.ones(12_000), 2, Gini(), lambda W, B: (solve(W, B) if len(solve(W, B)) else None), 40)
+    nodes = reference.grow(Z, y, np.ones(12_000), 2, Gini(), lambda W, B: solve(W, B) if len(solve(W, B)) else None, 40)
     np.testing.assert_allclose(tree.predict_proba(X[::50]), reference.predict_proba(nodes, Z[::50]), atol=1e-4)
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import reference_stochastic as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import reference_stochastic as reference
 from boscage import _core
 from boscage.criteria import Custom, Entropy, Gini, ModifiedGini, Sqrt
 from boscage.splits.stochastic import solve_split
@@ -23,8 +23,11 @@ def unit(X):
     return X / np.linalg.norm(X, axis=-1, keepdims=True)
 
 
+CLASSES = st.integers(2, 5)
+
+
 @st.composite
-def nodes(draw, classes=st.integers(2, 5)):
+def nodes(draw, classes=CLASSES):
     """Weighted unit rows, their mean anywhere in the ball."""
     rng = np.random.default_rng(draw(st.integers(0, 2**31)))
     n, d, K = draw(st.integers(2, 30)), draw(st.integers(2, 8)), draw(classes)

@@ -99,8 +99,8 @@ void bind_sparse(nb::module_& module) {
         if (offsets.size() == 0 || indices.size() != data.size())
           throw std::invalid_argument("X: the CSR matrix is broken.");
         const auto n = static_cast<int64_t>(offsets.size()) - 1;
-        const SparseRows<T, Index> rows{
-            data.data(), indices.data(), offsets.data(), n, columns, static_cast<int64_t>(data.size())};
+        const SparseRows<T, Index> rows{data.data(), indices.data(), offsets.data(),
+                                        n,           columns,        static_cast<int64_t>(data.size())};
         return grow(rows, static_cast<int64_t>(data.size()), settings, progress);
       },
       nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(), nb::arg("columns"),

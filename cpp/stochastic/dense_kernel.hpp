@@ -10,7 +10,7 @@ namespace boscage::stochastic {
 // A run of rows of one node with all that the loop reads and writes; null pointers mean "not there".
 template <class T>
 struct DenseRun {
-  const T* data;        // row r starts at data + (r - first) * stride
+  const T* data;  // row r starts at data + (r - first) * stride
   int64_t stride, first, columns;
   const uint32_t* rows;  // or begin, begin + 1, …
   int64_t begin, count;

@@ -33,7 +33,7 @@ struct FrameSettings {
 struct Frame {
   int64_t columns = 0;
   std::vector<double> shift, factor;  // empty: 0 and 1
-  bool centre_late = false;  // sums and scores are made of x and centred afterwards, by correction terms
+  bool centre_late = false;           // sums and scores are made of x and centred afterwards, by correction terms
   bool has_constant = false;
   double constant = 0;
   bool unit_rows = false;

@@ -26,8 +26,8 @@ Vector times(const double* lower, size_t n, const Vector& u) {
 
 struct Whitened {
   size_t n = 0;
-  Vector factor;   // of S, with a little of the identity
-  Vector all;      // S per unit weight, lower triangle
+  Vector factor;  // of S, with a little of the identity
+  Vector all;     // S per unit weight, lower triangle
   bool works = false;
 
   Whitened(const NodeSums& sums, const Vector& moments, double total) : n(static_cast<size_t>(sums.width)) {
@@ -50,7 +50,8 @@ struct Whitened {
       for (size_t i = 0; i < n; ++i) half[i * n + j] = column[i];
     }
     for (size_t i = 0; i < n; ++i) {
-      Vector row(half.begin() + static_cast<std::ptrdiff_t>(i * n), half.begin() + static_cast<std::ptrdiff_t>(i * n + n));
+      Vector row(half.begin() + static_cast<std::ptrdiff_t>(i * n),
+                 half.begin() + static_cast<std::ptrdiff_t>(i * n + n));
       solve_lower(factor, n, row.data());
       std::copy(row.begin(), row.end(), whole.begin() + static_cast<std::ptrdiff_t>(i * n));
     }
@@ -77,7 +78,8 @@ std::pair<Vector, Vector> extremes(const Whitened& white, const Vector& lower) {
   return found;
 }
 
-// A class's indicator by |p| > tan(angle) |q|, the sign of a product of two planes: the best angle and what it explains.
+// A class's indicator by |p| > tan(angle) |q|, the sign of a product of two planes: the best angle and what it
+// explains.
 std::pair<double, double> fit_angle(const Vector& sums, size_t classes, size_t k) {
   double total = 0;
   for (size_t c = 0; c < classes; ++c) total += sums[c * kPlaneSums];
@@ -172,8 +174,8 @@ Pair find_pair(const NodeSums& sums, const Vector& moments, const PlaneSums& pla
     Vector lower(n * n);
     for (size_t i = 0; i < n * n; ++i) lower[i] = moments[k * n * n + i] / total - rho * white.all[i];
     auto [f, g] = extremes(white, lower);
-    const auto place = static_cast<size_t>(std::find(shares.present.begin(), shares.present.end(),
-                                                     static_cast<int32_t>(k)) - shares.present.begin());
+    const auto place = static_cast<size_t>(
+        std::find(shares.present.begin(), shares.present.end(), static_cast<int32_t>(k)) - shares.present.begin());
     Vector c(shares.c_of(place), shares.c_of(place) + n);
     solve_lower(white.factor, n, c.data());
     linear = std::max(linear, inner(c, c) / (rho * (1 - rho)));

@@ -330,8 +330,8 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
   Held& root = held(0);
   root.count = rows_.size();
   root.has_reach = true;
-  root.sums = sum_over(root, shape_.size(),
-                       [&](const NodeBlock& block, double* sum) { add_block(rows_, frame_, block, sum); });
+  root.sums =
+      sum_over(root, shape_.size(), [&](const NodeBlock& block, double* sum) { add_block(rows_, frame_, block, sum); });
   Side all;
   all.rows = rows_.size();
   for (int32_t k = 0; k < shape_.classes; ++k)
@@ -346,8 +346,8 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
       control_.check();
       const Held& here = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)];
       const NodeSums sums = finish(here.sums, shape_, frame_);
-      answers[static_cast<size_t>(i)].tests = measure(sums, solve(sums, criterion_, settings_.solve), here.count,
-                                                      criterion_, limits.min_weight_leaf);
+      answers[static_cast<size_t>(i)].tests =
+          measure(sums, solve(sums, criterion_, settings_.solve), here.count, criterion_, limits.min_weight_leaf);
     });
     for (size_t i = 0; i < requests.size(); ++i) {
       if (settings_.lookahead && requests[i].may_triple)

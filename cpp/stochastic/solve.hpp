@@ -31,8 +31,8 @@ enum class Search { exact, fixed_pq, fixed_p_search_q };
 
 struct SolveSettings {
   Search search = Search::exact;
-  double epsilon = 0.1;          // of the approximate searches
-  double smallest_spread = 1e-9;      // 1 - |a|² below which all rows count as equal
+  double epsilon = 0.1;              // of the approximate searches
+  double smallest_spread = 1e-9;     // 1 - |a|² below which all rows count as equal
   const Control* control = nullptr;  // asked now and then by the long searches
 };
 

@@ -209,8 +209,7 @@ Vector search_circle(const Shares& node, const AnyCriterion& criterion) {
   const Vector e2(basis.begin() + static_cast<std::ptrdiff_t>(node.width), basis.end());
   // The Gini direction c + (a.c)/(1 - |a|²) a in this basis.
   const double factor = inner(node.a, c) / node.spread;
-  const double gini =
-      std::atan2(factor * inner(node.a, e2), std::sqrt(inner(c, c)) + factor * inner(node.a, e1));
+  const double gini = std::atan2(factor * inner(node.a, e2), std::sqrt(inner(c, c)) + factor * inner(node.a, e1));
   const double angle = std::visit(
       [&](const auto& g) {
         Gain<std::decay_t<decltype(g)>> gain(g, node, basis);

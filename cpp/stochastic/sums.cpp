@@ -31,8 +31,7 @@ struct Tile {
     stride = X.columns;
     copy.resize(static_cast<size_t>((end - begin) * X.columns));
     for (int64_t j = 0; j < X.columns; ++j)
-      for (int64_t row = begin; row < end; ++row)
-        copy[static_cast<size_t>((row - begin) * stride + j)] = X(row, j);
+      for (int64_t row = begin; row < end; ++row) copy[static_cast<size_t>((row - begin) * stride + j)] = X(row, j);
     data = copy.data();
   }
 };
@@ -227,7 +226,8 @@ void see_row(const TrainingRows<Rows>& rows, const Frame& frame, int64_t row, do
   if constexpr (rows_are_sparse<Rows>) {
     for (int64_t j = 0; j < frame.columns; ++j) z[j] = seen(j, 0.0);
     const auto [begin, end] = rows.X.range(row);
-    for (int64_t k = begin; k < end; ++k) z[rows.X.column(k)] = seen(rows.X.column(k), static_cast<double>(rows.X.data[k]));
+    for (int64_t k = begin; k < end; ++k)
+      z[rows.X.column(k)] = seen(rows.X.column(k), static_cast<double>(rows.X.data[k]));
   } else {
     for (int64_t j = 0; j < frame.columns; ++j) z[j] = seen(j, static_cast<double>(rows.X(row, j)));
   }
@@ -283,11 +283,11 @@ std::vector<double> other_child(const std::vector<double>& parent, const std::ve
 }
 
 #define BOSCAGE_COMMA ,
-#define BOSCAGE_SUMS(Rows)                                                                             \
-  template void add_block(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);         \
-  template void divide_block(const TrainingRows<Rows>&, const Frame&, std::span<const Division>,       \
-                             std::span<NodeBlock>);                                                    \
-  template void add_moments(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);       \
+#define BOSCAGE_SUMS(Rows)                                                                       \
+  template void add_block(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);   \
+  template void divide_block(const TrainingRows<Rows>&, const Frame&, std::span<const Division>, \
+                             std::span<NodeBlock>);                                              \
+  template void add_moments(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*); \
   template void see_row(const TrainingRows<Rows>&, const Frame&, int64_t, double*);
 BOSCAGE_SUMS(Matrix<float>)
 BOSCAGE_SUMS(Matrix<double>)

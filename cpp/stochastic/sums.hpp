@@ -46,7 +46,7 @@ struct Division {
 struct NodeBlock {
   const uint32_t* rows = nullptr;  // row numbers in increasing order; null: begin, begin + 1, …
   int64_t begin = 0, count = 0;
-  const double* reach = nullptr;  // in; null: 1
+  const double* reach = nullptr;             // in; null: 1
   double *left = nullptr, *right = nullptr;  // out; null if nobody will ask; left may be `reach` itself
   double *left_sums = nullptr, *right_sums = nullptr;
   int64_t counts[2] = {0, 0};  // out: rows that can go left and right

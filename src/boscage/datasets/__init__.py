@@ -14,6 +14,7 @@ from boscage.datasets.optimal import (
     make_linear_with_errors,
     make_three_spheres,
 )
+from boscage.datasets.planes import make_hyperplane, make_xor
 
 __all__ = [
     "DataFileError",
@@ -23,7 +24,9 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "make_four_spheres",
+    "make_hyperplane",
     "make_linear_with_errors",
     "make_three_spheres",
+    "make_xor",
     "read_npz",
 ]

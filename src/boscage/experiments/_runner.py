@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PAPERS = {"lomtree": "lomtree", "weighted-optimal": "weighted_optimal"}
+PAPERS = {"lomtree": "lomtree", "stochastic": "stochastic", "weighted-optimal": "weighted_optimal"}
 BUDGETS = ("quick", "full")
 
 

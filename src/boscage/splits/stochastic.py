@@ -35,10 +35,10 @@ class StochasticLinear(SplitFamily):
 
     .. math:: w^* \propto c + \frac{a\cdot c}{1-\|a\|^2}\,a, \qquad c = b_1 - \rho_1 a,
 
-    is the best test exactly, its drop of 4ρ(1−ρ) being 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an eigenproblem
-    as wide as there are classes, other criteria to a search over one angle (two classes) or over the sphere of
-    span(b_k). With no limit given, trees stop at 64 leaves or when a split lowers the root's potential by less than
-    1e-4 of it.
+    is the best test exactly, its drop of 4ρ(1−ρ) being 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an
+    eigenproblem as wide as there are classes, other criteria to a search over one angle (two classes) or over the
+    sphere of span(b_k). With no limit given, trees stop at 64 leaves or when a split lowers the root's potential by
+    less than 1e-4 of it.
 
     Parameters
     ----------

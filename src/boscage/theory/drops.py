@@ -95,7 +95,7 @@ def promised_drop(criterion: Any, edge: npt.ArrayLike, share: npt.ArrayLike, *, 
     bounds = {Gini: gini_drop, Entropy: entropy_drop, Sqrt: sqrt_drop}
     if type(part) not in bounds:
         return np.full(np.broadcast(edge, share).shape, np.nan)
-    return bounds[type(part)](edge, share, printed=printed)  # type: ignore[index]
+    return bounds[type(part)](edge, share, printed=printed)
 
 
 def _arguments(edge: npt.ArrayLike, share: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -14,8 +14,14 @@ from boscage.theory.drops import promised_drop
 from boscage.tree import Floats, Tree
 
 EDGES = np.dtype(
-    [("node", np.int64), ("weight", np.float64), ("share", np.float64), ("edge", np.float64), ("drop", np.float64),
-     ("promised", np.float64)]  # fmt: skip
+    [
+        ("node", np.int64),
+        ("weight", np.float64),
+        ("share", np.float64),
+        ("edge", np.float64),
+        ("drop", np.float64),
+        ("promised", np.float64),
+    ]
 )
 """One entry for each test: node, its share of all weight, share of class 1, edge, drop of G, promised drop of G."""
 
