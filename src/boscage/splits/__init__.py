@@ -19,7 +19,18 @@ from boscage._component import Component
 from boscage._grow import Job, grow_by_proposals
 from boscage.tree import Tree
 
-__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "WeightedOblique"]
+__all__ = [
+    "CO2",
+    "OC1",
+    "Axis",
+    "CartLC",
+    "Householder",
+    "LinearTest",
+    "NodeData",
+    "ProposingFamily",
+    "SplitFamily",
+    "WeightedOblique",
+]
 
 
 class SplitFamily(Component):
@@ -91,4 +102,7 @@ class ProposingFamily(SplitFamily):
 
 # Families register themselves when imported; each needs the classes above.
 from boscage.splits.axis import Axis  # noqa: E402
+from boscage.splits.co2 import CO2  # noqa: E402
+from boscage.splits.coordinate import OC1, CartLC  # noqa: E402
+from boscage.splits.householder import Householder  # noqa: E402
 from boscage.splits.wodt import WeightedOblique  # noqa: E402
