@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from boscage.leaves import Frequency, Majority
     from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits import Axis, StochasticLinear, WeightedOblique
+    from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
@@ -27,17 +27,21 @@ __version__ = "0.1.0"
 _HOME = {
     "Axis": "splits",
     "BestFirst": "growth",
+    "CO2": "splits",
+    "CartLC": "splits",
     "DepthFirst": "growth",
     "DuplicateWeights": "duplication",
     "Entropy": "criteria",
     "Frequency": "leaves",
     "Gini": "criteria",
     "HeaviestFirst": "growth",
+    "Householder": "splits",
     "IncompatibleParts": "_component",
     "LOMTreeClassifier": "online",
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
+    "OC1": "splits",
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",
@@ -55,17 +59,21 @@ _HOME = {
 __all__ = [
     "Axis",
     "BestFirst",
+    "CO2",
+    "CartLC",
     "DepthFirst",
     "DuplicateWeights",
     "Entropy",
     "Frequency",
     "Gini",
     "HeaviestFirst",
+    "Householder",
     "IncompatibleParts",
     "LOMTreeClassifier",
     "Majority",
     "ModelFileError",
     "ModifiedGini",
+    "OC1",
     "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
