@@ -57,9 +57,10 @@ _HOME = {
 }
 
 __all__ = [
+    "CO2",
+    "OC1",
     "Axis",
     "BestFirst",
-    "CO2",
     "CartLC",
     "DepthFirst",
     "DuplicateWeights",
@@ -73,7 +74,6 @@ __all__ = [
     "Majority",
     "ModelFileError",
     "ModifiedGini",
-    "OC1",
     "OptimalTreeClassifier",
     "Separation",
     "Sqrt",
