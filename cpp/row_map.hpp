@@ -59,6 +59,7 @@ inline double scaled(const RowMap& map, int64_t j, double x) {
 // Divides a row by its norm. Where squares would overflow or vanish the largest entry is divided out first; an entry
 // that has itself overflowed counts as the largest number there is.
 inline void make_unit_row(double* row, int64_t size, double square) {
+  if (std::isnan(square)) return;  // a missing entry: the row has no length
   double divisor = std::sqrt(square);
   if (!(square > 1e-200 && square < 1e200)) {
     double largest = 0;
