@@ -172,7 +172,8 @@ def _data_sets(job: Job) -> None:
             for method, result in found.items()
         ]  # fmt: skip
     text = ("Accuracy in repeated 5-fold cross-validation. Depth of the stochastic trees: 6, 3, 4, the best found "
-            "on these very folds, so a little flattering (the paper says its trees converged at 3, 3, 5); CART to depth 10.")  # fmt: skip
+            "on these very folds, so a little flattering (the paper says its trees converged at 3, 3, 5). "
+            "CART to depth 10.")  # fmt: skip
     remark = ("Columns of the two heart sets have very different sizes: unit rows alone are ruled by the largest, so "
               "the published recipe needs scaled columns there (\"default rows\").")  # fmt: skip
     _page(job, "figure-1", "Figure 1: three data sets", text, ["data", "method", "ours", "paper", ""], rows, remark)
