@@ -178,6 +178,17 @@ def test_default_stopping(rng):
     assert TopDownTreeClassifier(splits="stochastic", min_weight_fraction_leaf=0.2).fit(X, y).tree_.value.min() >= 0
 
 
+@pytest.mark.parametrize("scale", ["standard", "unit"])
+def test_importances_are_in_units_of_deviation(scale, rng):
+    X = rng.normal(size=(2000, 3)) * [1, 10, 0.1]
+    y = (X @ [1.0, 0.0, 10.0] > 0).astype(int)
+    importances = fit(X, y, scale=scale, leaves=2).feature_importances_
+    np.testing.assert_allclose(importances.sum(), 1)
+    assert importances[0] > importances[1]
+    rows = sparse.csr_matrix(X)
+    np.testing.assert_allclose(fit(rows, y, scale=scale, leaves=2).feature_importances_, importances, rtol=1e-6)
+
+
 def test_degenerate_data():
     for X, y in (
         ([[1.0, 2.0]], ["a"]),

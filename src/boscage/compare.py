@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -120,23 +121,30 @@ Provider = Callable[[Task, Settings], Iterable[Contender]]
 
 
 def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
-    """Every registered split family with every criterion that goes with it."""
+    """Every registered split family with each criterion that goes with it; categories one-hot coded if need be."""
+    from sklearn.pipeline import make_pipeline
+
     from boscage import TopDownTreeClassifier
     from boscage._component import IncompatibleParts, check_compatible, data_fact, names, resolve
 
     facts = data_fact(task.n_classes, has_missing=task.has_missing)
     limits = settings.limits | {"n_jobs": settings.n_jobs, "random_state": settings.seed, "verbose": False}
+
+    def tree(parts: dict[str, Any], takes_categories: bool) -> Any:
+        if takes_categories or not task.categorical_features:
+            categorical = list(task.categorical_features) or None
+            return TopDownTreeClassifier(**parts, categorical_features=categorical)
+        return make_pipeline(*_preparation(task, linear=False), TopDownTreeClassifier(**parts))
+
     for family in names("splits"):
         for criterion in names("criterion"):
+            splits: Any = resolve("splits", family)
             try:
-                check_compatible(
-                    splits=resolve("splits", family), criterion=resolve("criterion", criterion), data=facts
-                )
+                check_compatible(splits=splits, criterion=resolve("criterion", criterion), data=facts)
             except IncompatibleParts:
                 continue
-            categorical = list(task.categorical_features) or None
-            parts = {"splits": family, "criterion": criterion, "categorical_features": categorical} | limits
-            yield Contender(family, criterion, lambda parts=parts: TopDownTreeClassifier(**parts), True)  # type: ignore[misc]
+            parts = {"splits": family, "criterion": criterion} | limits
+            yield Contender(family, criterion, partial(tree, parts, splits.allows_categories), True)
 
 
 def optimal_contenders(task: Task, settings: Settings) -> Iterator[Contender]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from boscage._component import check_compatible, data_fact, resolve
+from boscage._component import IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
@@ -207,6 +207,11 @@ class TopDownTreeClassifier(TreeClassifier):
             allow_nan=splits.allows_missing,
             accept_sparse=splits.allows_sparse,
         )
+        if data.categories is not None and not splits.allows_categories:
+            raise IncompatibleParts(
+                f"splits={splits!r} does not go with categorical columns: its tests need numbers. Encode them first, "
+                "for example with sklearn.preprocessing.OneHotEncoder, or pass splits='axis'."
+            )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
         job = Job(data, criterion, growth, self._limits(data), seed, n_threads(self.n_jobs), splits=splits)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from boscage import _core
 from boscage._component import register, resolve
@@ -146,7 +147,10 @@ class StochasticLinear(SplitFamily):
             job.threads,
         )
         arrays = _core.grow_stochastic(*_native_rows(X), settings, job.progress)
-        return tree_of(arrays, job.data, "linear", self._input_map(arrays))
+        tree = tree_of(arrays, job.data, "linear", self._input_map(arrays))
+        if self.scale == "standard":
+            return tree  # the input map holds the columns' deviations
+        return replace(tree, schema=replace(tree.schema, spread=_deviations(X, job.data.weight)))
 
     def _input_map(self, arrays: dict[str, Any]) -> InputMap:
         shift, scale = arrays["shift"], arrays["scale"]
@@ -167,6 +171,16 @@ def _native_rows(X: Any) -> tuple[Any, ...]:
         X.sum_duplicates()
     offsets = X.indptr if X.indptr.dtype == X.indices.dtype else X.indptr.astype(X.indices.dtype)
     return X.data, X.indices, offsets, X.shape[1]
+
+
+def _deviations(X: Any, weight: Floats | None) -> Floats:
+    """Weighted standard deviation of each column: what importances are measured in."""
+    if sparse.issparse(X):
+        _, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
+        return np.sqrt(np.asarray(variance, dtype=np.float64))
+    mean = np.average(X, axis=0, weights=weight)
+    result: Floats = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
+    return result
 
 
 class SplitSolution(NamedTuple):
