@@ -25,6 +25,7 @@ _DEFAULT_LEAVES = 64
 _DEFAULT_DEPTH = 6
 _DEFAULT_DROP = 1e-4
 _LOOKAHEAD_COLUMNS = 2000
+_BLOCK_ROWS = 4096
 
 
 @register("splits", "stochastic")
@@ -178,9 +179,16 @@ def _deviations(X: Any, weight: Floats | None) -> Floats:
     if sparse.issparse(X):
         _, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
         return np.sqrt(np.asarray(variance, dtype=np.float64))
-    mean = np.average(X, axis=0, weights=weight)
-    result: Floats = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
-    return result
+    shares = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
+    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
+    # Block by block in one memory order: neither a copy of X nor a sum that depends on how X lies in memory.
+    for block in blocks:
+        mean += (shares[block, None] * np.ascontiguousarray(X[block], dtype=np.float64)).sum(axis=0)
+    for block in blocks:
+        away = np.ascontiguousarray(X[block], dtype=np.float64) - mean
+        variance += (shares[block, None] * away**2).sum(axis=0)
+    return np.sqrt(variance)
 
 
 class SplitSolution(NamedTuple):
