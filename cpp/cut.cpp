@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 namespace boscage {
@@ -92,6 +94,9 @@ NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedR
   view_.min_weight_leaf = limits.min_weight_leaf;
   // Differences this small are rounding: a cut worth no more counts as worth nothing.
   view_.noise = 1e-13 * potential_;
+  near_ = 1e-11 * potential_;
+  const bool counts = std::all_of(local_.begin(), local_.end(), [](const auto& row) { return row.weight == 1; });
+  if (counts && std::holds_alternative<Entropy>(criterion_)) terms_ = EntropyTerms(view_.rows);
 }
 
 CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) const {
@@ -99,14 +104,36 @@ CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) c
   scratch.entries.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i)
     scratch.entries[i] = order[i] | (i > 0 && scores[order[i]] != scores[order[i - 1]] ? kNewValue : 0U);
-  const Best best = std::visit(
-      [&](const auto& g) {
-        return scan_sorted(g, WeightedRows{local_.data()}, scratch.entries, view_, Start{}, scratch.sums);
-      },
-      criterion_);
+  const Best best = std::visit([&](const auto& g) { return scan(g, scratch.entries, scratch); }, criterion_);
   if (best.gain < 0) return {};
   const auto at = static_cast<size_t>(best.position);
   return {best.gain, scores[order[at - 1]], scores[order[at]], best.position};
+}
+
+bool NodeCutter::allows(int64_t left_rows, double left_weight) const {
+  const int64_t fewest = std::max<int64_t>(1, limits_.min_samples_leaf);
+  return left_rows >= fewest && rows() - left_rows >= fewest && left_weight >= limits_.min_weight_leaf &&
+         view_.weight - left_weight >= limits_.min_weight_leaf;
+}
+
+template <class C>
+Best NodeCutter::scan(const C& criterion, std::span<const uint32_t> entries, CutScratch& scratch) const {
+  constexpr bool runs = std::is_same_v<C, Entropy> || std::is_same_v<C, Gini>;
+  if (!runs || (classes() == 2 && std::is_same_v<C, Gini>))
+    return scan_sorted(criterion, WeightedRows{local_.data()}, entries, view_, Start{}, scratch.sums);
+  Best best;
+  RunningGain<C> running(criterion, total_, terms_);
+  double weight = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const WeightedRow& row = local_[entries[i] & kRowMask];
+    if (entries[i] & kNewValue && allows(static_cast<int64_t>(i), weight)) {
+      const double gain = running.gain(), value = gain > near_ ? gain : 0.0;
+      if (best.position < 0 || value > best.gain + near_) best = {value, static_cast<int64_t>(i)};
+    }
+    running.to_left(row.label, row.weight);
+    weight += row.weight;
+  }
+  return best;
 }
 
 bool NodeCutter::measure(std::span<const double> scores, double threshold, MeasuredTest& out) const {
@@ -135,13 +162,50 @@ bool NodeCutter::measure(std::span<const double> scores, double threshold, Measu
   return true;
 }
 
-double NodeCutter::gain(const double* right, const double* left, int64_t right_rows, int64_t left_rows) const {
-  const int64_t fewest = std::max<int64_t>(1, limits_.min_samples_leaf);
-  if (right_rows < fewest || left_rows < fewest) return -1;
-  const double weight = std::accumulate(left, left + classes(), 0.0);
-  if (weight < limits_.min_weight_leaf || view_.weight - weight < limits_.min_weight_leaf) return -1;
-  const double worth = std::visit([&](const auto& g) { return g.gain(right, left, classes()); }, criterion_);
-  return worth > view_.noise ? worth : 0.0;
+CutPlace NodeCutter::find_step(std::span<const double> start, std::span<const double> change,
+                               CutScratch& scratch) const {
+  scratch.moving.clear();
+  scratch.crossing.clear();
+  for (uint32_t i = 0; i < start.size(); ++i) {
+    const double crossing = -start[i] / change[i];
+    if (!std::isfinite(crossing)) continue;  // never crosses
+    scratch.moving.push_back(i);
+    scratch.crossing.push_back(crossing);
+  }
+  return std::visit([&](const auto& g) { return scan_steps(g, start, change, scratch); }, criterion_);
+}
+
+// From step = -infinity: rows whose score falls with the step begin on the right, the others cross to it.
+template <class C>
+CutPlace NodeCutter::scan_steps(const C& criterion, std::span<const double> start, std::span<const double> change,
+                                CutScratch& scratch) const {
+  RunningGain<C> running(criterion, total_, terms_);
+  int64_t left_rows = 0;
+  double left_weight = 0;
+  const auto move = [&](uint32_t i, bool to_left) {
+    const WeightedRow& row = local_[i];
+    to_left ? running.to_left(row.label, row.weight) : running.to_right(row.label, row.weight);
+    left_rows += to_left ? 1 : -1;
+    left_weight += to_left ? row.weight : -row.weight;
+  };
+  size_t moving = 0;
+  for (uint32_t i = 0; i < start.size(); ++i) {
+    const bool moves = moving < scratch.moving.size() && scratch.moving[moving] == i;
+    moving += moves;
+    if (moves ? change[i] > 0 : !(start[i] > 0)) move(i, true);
+  }
+  CutPlace best;
+  const auto order = scratch.order.sort(scratch.crossing);
+  for (size_t k = 0; k < order.size(); ++k) {
+    const uint32_t i = scratch.moving[order[k]];
+    move(i, !(change[i] > 0));
+    const double low = scratch.crossing[order[k]];
+    if (k + 1 == order.size() || !(scratch.crossing[order[k + 1]] > low) || !allows(left_rows, left_weight)) continue;
+    const double gain = running.gain(), value = gain > near_ ? gain : 0.0;
+    if (!best.is_valid() || value > best.gain + near_)
+      best = {value, low, scratch.crossing[order[k + 1]], static_cast<int64_t>(k)};
+  }
+  return best;
 }
 
 }  // namespace boscage

@@ -10,6 +10,7 @@
 
 #include "criteria.hpp"
 #include "growth.hpp"
+#include "running_gain.hpp"
 #include "scan.hpp"
 
 namespace boscage {
@@ -44,8 +45,8 @@ class ScoreOrder {
 // Buffers of one thread, reused from cut to cut.
 struct CutScratch {
   ScoreOrder order;
-  std::vector<uint32_t> entries;
-  std::vector<double> sums;
+  std::vector<uint32_t> entries, moving;
+  std::vector<double> sums, crossing;
 };
 
 class NodeCutter {
@@ -62,14 +63,23 @@ class NodeCutter {
   std::span<const double> total() const { return total_; }
   double weight() const { return view_.weight; }
   double potential() const { return potential_; }
+  // Is a place that was found better than another by more than rounding? The first of equal ones stays.
+  bool is_better(double gain, double than) const { return gain > than + near_; }
 
   CutPlace find(std::span<const double> scores, CutScratch& scratch) const;
   // Both sides of "right if score > threshold", with gain and drop; false if a side breaks a limit.
   bool measure(std::span<const double> scores, double threshold, MeasuredTest& out) const;
-  // What two sides are worth, given by the class weights of classes present. Negative if a limit is broken.
-  double gain(const double* right, const double* left, int64_t right_rows, int64_t left_rows) const;
+  // The best step along a line of hyperplanes: row i is on the right where start_i + step * change_i > 0.
+  CutPlace find_step(std::span<const double> start, std::span<const double> change, CutScratch& scratch) const;
 
  private:
+  template <class C>
+  Best scan(const C& criterion, std::span<const uint32_t> entries, CutScratch& scratch) const;
+  template <class C>
+  CutPlace scan_steps(const C& criterion, std::span<const double> start, std::span<const double> change,
+                      CutScratch& scratch) const;
+  bool allows(int64_t left_rows, double left_weight) const;
+
   std::vector<WeightedRow> local_;
   std::vector<uint32_t> present_, identity_;
   std::vector<double> total_;
@@ -77,6 +87,8 @@ class NodeCutter {
   AnyCriterion criterion_;
   Limits limits_;
   double potential_ = 0;
+  double near_ = 0;  // gains of running sums that differ by less count as equal
+  EntropyTerms terms_;
   NodeView view_;
 };
 

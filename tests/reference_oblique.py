@@ -26,3 +26,56 @@ def standardise(X, w=None):
     mean = np.average(X, axis=0, weights=w)
     deviation = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=w))
     return (X - mean) / np.where(deviation > 0, deviation, np.inf)
+
+
+def _gain(criterion, right, left):
+    return criterion.total(right + left) - criterion.total(right) - criterion.total(left)
+
+
+def best_cut(scores, y, w, criterion):
+    """Largest weighted drop over all thresholds of the scores; 0 if there is none."""
+    best, classes = 0.0, y.max() + 1
+    for threshold in np.unique(np.round(scores, 9))[:-1]:
+        right = scores > threshold + 1e-9
+        sides = [np.bincount(y[side], w[side], classes) for side in (right, ~right)]
+        best = max(best, _gain(criterion, *sides))
+    return best
+
+
+def best_step(start, change, y, w, criterion):
+    """Largest weighted drop over the hyperplanes start + step * change > 0."""
+    moving = np.abs(change) > 1e-12
+    crossings = np.unique(-start[moving] / change[moving])
+    best = 0.0
+    for step in (crossings[1:] + crossings[:-1]) / 2:
+        right = start + step * change > 0
+        if right.all() or not right.any():
+            continue
+        sides = [np.bincount(y[side], w[side], y.max() + 1) for side in (right, ~right)]
+        best = max(best, _gain(criterion, *sides))
+    return best
+
+
+def reflections(Z, y, w):
+    """For each class the columns of its Householder matrix; classes that are one point are left out."""
+    for label in np.unique(y):
+        rows, weight = Z[y == label], w[y == label]
+        centred = rows - np.average(rows, axis=0, weights=weight)
+        covariance = (weight[:, None] * centred).T @ centred / weight.sum()
+        if np.trace(covariance) < 1e-20:
+            continue
+        u = np.linalg.eigh(covariance)[1][:, -1]
+        u = u * np.sign(u[np.argmax(np.abs(u))])
+        u[0] += -1 if u[0] < 0 else 1
+        u /= np.linalg.norm(u)
+        yield np.eye(len(u)) - 2 * np.outer(u, u)
+
+
+def bound(theta, Z, y):
+    """CO2's bound for unit weights, the sides' losses taken from the hard split."""
+    scores, classes = Z @ theta[:-1] + theta[-1], y.max() + 1
+    right = scores > 0
+    prior, more = np.bincount(y, minlength=classes) / 100, len(y) / 100
+    counts = [np.bincount(y[side], minlength=classes) for side in (right, ~right)]
+    loss = [-np.log((count + prior) / (count.sum() + more)) for count in counts]
+    return np.mean(np.maximum(scores + loss[0][y], -scores + loss[1][y]) - np.abs(scores))

@@ -3,7 +3,10 @@
 
 #include "arrays.hpp"
 #include "grow.hpp"
+#include "oblique/co2.hpp"
+#include "oblique/coordinate.hpp"
 #include "oblique/family.hpp"
+#include "oblique/householder.hpp"
 #include "oblique/lbfgs.hpp"
 #include "oblique/soft_entropy.hpp"
 #include "oblique/wodt.hpp"
@@ -66,6 +69,43 @@ nb::dict grow_wodt(const Strided2<T>& X, const Problem& problem, double l2, int 
   return grow(X, problem, Wodt(options), progress);
 }
 
+PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
+
+template <class T>
+nb::dict grow_householder(const Strided2<T>& X, const Problem& problem, double time_limit, nb::object progress) {
+  const Deadline deadline(time_limit);
+  nb::dict out = grow(X, problem, Householder(deadline), progress);
+  out["timed_out"] = deadline.was_over();
+  return out;
+}
+
+template <class T>
+nb::dict grow_oc1(const Strided2<T>& X, const Problem& problem, const std::string& init, int restarts, int jumps,
+                  int order, uint64_t seed, double time_limit, nb::object progress) {
+  const Deadline deadline(time_limit);
+  nb::dict out = grow(X, problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), progress);
+  out["timed_out"] = deadline.was_over();
+  return out;
+}
+
+template <class T>
+nb::dict grow_cart_lc(const Strided2<T>& X, const Problem& problem, const std::string& init, double tolerance,
+                      double elimination, uint64_t seed, double time_limit, nb::object progress) {
+  const Deadline deadline(time_limit);
+  nb::dict out = grow(X, problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), progress);
+  out["timed_out"] = deadline.was_over();
+  return out;
+}
+
+template <class T>
+nb::dict grow_co2(const Strided2<T>& X, const Problem& problem, const std::string& init, double nu, double eta,
+                  int max_iter, bool recut, uint64_t seed, double time_limit, nb::object progress) {
+  const Deadline deadline(time_limit);
+  nb::dict out = grow(X, problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), progress);
+  out["timed_out"] = deadline.was_over();
+  return out;
+}
+
 // The objective alone, for tests: value and gradient at theta on rows that are scaled already.
 template <class T>
 nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int classes, double l2,
@@ -112,6 +152,17 @@ void bind_oblique(nb::module_& module) {
   const auto define = [&]<class T>(T) {
     module.def("grow_wodt", &grow_wodt<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("l2"),
                nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("seed"),
+               nb::arg("progress").none());
+    module.def("grow_householder", &grow_householder<T>, nb::arg("X").noconvert(), nb::arg("problem"),
+               nb::arg("time_limit"), nb::arg("progress").none());
+    module.def("grow_oc1", &grow_oc1<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"),
+               nb::arg("restarts"), nb::arg("jumps"), nb::arg("order"), nb::arg("seed"), nb::arg("time_limit"),
+               nb::arg("progress").none());
+    module.def("grow_cart_lc", &grow_cart_lc<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"),
+               nb::arg("tolerance"), nb::arg("elimination"), nb::arg("seed"), nb::arg("time_limit"),
+               nb::arg("progress").none());
+    module.def("grow_co2", &grow_co2<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"), nb::arg("nu"),
+               nb::arg("eta"), nb::arg("max_iter"), nb::arg("recut"), nb::arg("seed"), nb::arg("time_limit"),
                nb::arg("progress").none());
     module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
                nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),

@@ -86,7 +86,7 @@ double NodeOffers::offer_axis() {
   for (int64_t j = 0; j < data_.columns(); ++j) {
     read_column(j, scores_);
     const CutPlace place = cutter_.find(scores_, scratch);
-    if (place.gain > best.gain) {
+    if (place.is_valid() && (feature < 0 || cutter_.is_better(place.gain, best.gain))) {
       best = place;
       feature = j;
     }

@@ -52,6 +52,9 @@ class Deadline {
   mutable std::atomic<bool> was_over_{false};
 };
 
+// Where a search begins: at the best test of one column, or anywhere.
+enum class PlaneStart { axis, random };
+
 constexpr double kFindThreshold = std::numeric_limits<double>::quiet_NaN();
 
 class NodeOffers {

@@ -19,7 +19,19 @@ from boscage._component import Component
 from boscage._grow import Job, Limits, grow_by_proposals
 from boscage.tree import Tree
 
-__all__ = ["Axis", "LinearTest", "NodeData", "ProposingFamily", "SplitFamily", "StochasticLinear", "WeightedOblique"]
+__all__ = [
+    "CO2",
+    "OC1",
+    "Axis",
+    "CartLC",
+    "Householder",
+    "LinearTest",
+    "NodeData",
+    "ProposingFamily",
+    "SplitFamily",
+    "StochasticLinear",
+    "WeightedOblique",
+]
 
 
 class SplitFamily(Component):
@@ -95,5 +107,8 @@ class ProposingFamily(SplitFamily):
 
 # Families register themselves when imported; each needs the classes above.
 from boscage.splits.axis import Axis  # noqa: E402
+from boscage.splits.co2 import CO2  # noqa: E402
+from boscage.splits.coordinate import OC1, CartLC  # noqa: E402
+from boscage.splits.householder import Householder  # noqa: E402
 from boscage.splits.stochastic import StochasticLinear  # noqa: E402
 from boscage.splits.wodt import WeightedOblique  # noqa: E402

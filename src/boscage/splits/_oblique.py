@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
 from boscage._grow import Job, tree_of
@@ -48,6 +50,33 @@ class ObliqueFamily(SplitFamily):
         return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
 
     def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
+        """Call the family's function of the core."""
+        raise NotImplementedError
+
+
+class TimedFamily(ObliqueFamily):
+    """A slow family: after ``time_limit`` seconds the remaining nodes get what is cheap."""
+
+    time_limit: float | None
+
+    def check(self) -> None:
+        """Refuse a time limit that is no positive number."""
+        if self.time_limit is not None:
+            self._check_real("time_limit", low=0, open_low=True)
+
+    def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
+        seconds = np.inf if self.time_limit is None else float(self.time_limit)
+        arrays = self._grow_timed(X, job, problem, seconds)
+        if arrays["timed_out"]:
+            warnings.warn(
+                f"{type(self).__name__}: time_limit={self.time_limit} s is over; the remaining nodes were given tests "
+                "without a full search. Pass a larger time_limit or None.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return arrays
+
+    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
         """Call the family's function of the core."""
         raise NotImplementedError
 

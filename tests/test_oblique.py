@@ -1,0 +1,195 @@
+"""HHCART, OC1, CART-LC and CO2: searches against plain references, and what must not change their trees."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning
+
+from boscage import TopDownTreeClassifier
+from boscage.criteria import Entropy, Gini
+from boscage.splits import CO2, OC1, Axis, CartLC, Householder
+from reference_oblique import best_cut, best_step, bound, reflections, standardise
+
+SETTINGS = settings(derandomize=True, deadline=None, max_examples=25)
+FAMILIES = [
+    Householder(),
+    OC1(n_restarts=3),
+    OC1(init="random", n_restarts=3, order="best"),
+    OC1(n_restarts=2, order="random"),
+    CartLC(),
+    CartLC(init="random", elimination=0),
+    CO2(),
+    CO2(init="random", recut=False),
+]
+all_families = pytest.mark.parametrize("splits", FAMILIES, ids=repr)
+
+
+def fit(splits, X, y, w=None, **parameters):
+    return TopDownTreeClassifier(splits=splits, random_state=0, **parameters).fit(X, y, sample_weight=w)
+
+
+def root_drop(tree):
+    """Weighted impurity before and after the first split, times the root's weight."""
+    t = tree.tree_
+    mass = t.weighted_n_node_samples * t.impurity
+    return mass[0] - mass[t.children_left[0]] - mass[t.children_right[0]]
+
+
+@st.composite
+def problems(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    n, d, k = draw(st.integers(8, 60)), draw(st.integers(1, 4)), draw(st.integers(2, 4))
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    if draw(st.booleans()):
+        X = np.round(X)
+    y = rng.integers(0, k, n)
+    y[:k] = np.arange(k)
+    w = rng.exponential(size=n) if draw(st.booleans()) else np.ones(n)
+    return X, y, w, draw(st.sampled_from([Gini(), Entropy()]))
+
+
+@SETTINGS
+@given(problems())
+def test_householder_finds_the_best_cut_of_all_reflections(problem):
+    X, y, w, criterion = problem
+    if (np.ptp(X, axis=0) == 0).any():
+        return
+    tree = fit(Householder(), X, y, w, criterion=criterion, max_depth=1)
+    Z = standardise(X, w)
+    directions = np.vstack([np.eye(X.shape[1]), *reflections(Z, y, w)])
+    best = max(best_cut(Z @ direction, y, w, criterion) for direction in directions)
+    assert root_drop(tree) == pytest.approx(best, rel=1e-6, abs=1e-9)
+
+
+@SETTINGS
+@given(problems(), st.sampled_from([OC1(n_restarts=1, n_jumps=0, order="best"), CartLC(elimination=0, tol=0)]))
+def test_coordinate_searches_end_where_no_coefficient_helps(problem, splits):
+    X, y, w, criterion = problem
+    if len(y) < 2 * X.shape[1] or (np.ptp(X, axis=0) == 0).any():
+        return
+    tree = fit(splits, X, y, w, criterion=criterion, max_depth=1)
+    axis = fit(Axis(), X, y, w, criterion=criterion, max_depth=1)
+    assert root_drop(tree) >= root_drop(axis) - 1e-9
+    t = tree.tree_
+    if t.feature[0] >= 0:
+        theta, threshold = np.eye(X.shape[1])[t.feature[0]], t.threshold[0]
+    else:
+        theta, threshold = t.weights[0], t.threshold[0]
+    scores = X @ theta - threshold
+    for column in X.T:
+        further = best_step(scores, column - np.average(column, weights=w), y, w, criterion)
+        # The walk may rest on a plateau that the cut then leaves, or go around its twentieth cycle: rarely, and a bit.
+        assert further <= 1.05 * root_drop(tree) + 1e-9
+
+
+def test_oc1_is_no_worse_than_its_starts_and_sees_an_oblique_plane(rng):
+    X = rng.normal(size=(500, 5))
+    y = (X @ [1, -1, 0.5, 0, 2] > 0.3).astype(int)
+    drops = [root_drop(fit(OC1(n_restarts=n), X, y, max_depth=1)) for n in (1, 4, 16)]
+    assert drops == sorted(drops)
+    assert fit(OC1(), X, y).get_n_leaves() <= 6
+    assert fit(Axis(), X, y).get_n_leaves() > 20
+
+
+def test_cart_lc_takes_out_columns_that_hardly_matter(rng):
+    X = rng.normal(size=(400, 8))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    kept = fit(CartLC(), X, y, max_depth=1).tree_.weights[0]
+    everything = fit(CartLC(elimination=0), X, y, max_depth=1).tree_.weights[0]
+    assert (kept != 0).sum() < (everything != 0).sum()
+    assert kept[0] != 0
+    assert kept[1] != 0
+
+
+def test_co2_lowers_its_bound(rng):
+    X = rng.normal(size=(600, 4))
+    y = (X @ [1, 2, -1, 0.5] + 0.3 * rng.normal(size=600) > 0).astype(int)
+    Z = standardise(X)
+    axis = fit(Axis(), X, y, max_depth=1).tree_
+    tree = fit(CO2(recut=False), X, y, max_depth=1).tree_
+    start = np.append(np.eye(4)[axis.feature[0]], -(axis.threshold[0] - X.mean(axis=0)[axis.feature[0]]))
+    theta = np.append(tree.weights[0] * X.std(axis=0), tree.weights[0] @ X.mean(axis=0) - tree.threshold[0])
+    assert bound(theta, Z, y) < bound(start, Z, y) - 0.05
+    assert theta @ theta <= 10 * (1 + 1e-9)
+
+
+@all_families
+def test_families_learn_and_are_well_formed(splits):
+    X, y = load_wine(return_X_y=True)
+    tree = fit(splits, X, y, criterion="entropy")
+    assert tree.score(X, y) == 1
+    tree.tree_.check()
+    counts = np.bincount(tree.apply(X), minlength=tree.tree_.node_count)
+    np.testing.assert_array_equal(counts[tree.tree_.is_leaf], tree.tree_.n_node_samples[tree.tree_.is_leaf])
+    fold = np.arange(len(y)) % 3 == 0
+    assert fit(splits, X[~fold], y[~fold]).score(X[fold], y[fold]) > 0.8
+
+
+@all_families
+def test_threads_layout_and_type(splits):
+    X, y = make_classification(1500, 6, n_informative=4, n_classes=3, random_state=0)
+    plain = fit(splits, X, y, max_depth=4).tree_
+    assert fit(splits, np.asfortranarray(X), y, max_depth=4, n_jobs=3).tree_ == plain
+    small = fit(splits, X.astype(np.float32), y, max_depth=4)
+    assert small.score(X, y) > 0.6
+
+
+@all_families
+def test_weights_are_repetitions(splits, rng):
+    X, y = load_iris(return_X_y=True)
+    w = rng.integers(0, 4, len(y))
+    weighted = fit(splits, X, y, w, max_depth=3)
+    copied = fit(splits, np.repeat(X, w, axis=0), np.repeat(y, w), max_depth=3)
+    np.testing.assert_array_equal(weighted.predict(X), copied.predict(X))
+    np.testing.assert_allclose(weighted.tree_.weights, copied.tree_.weights, rtol=1e-7, atol=1e-9)
+
+
+@all_families
+def test_column_scale_and_order_of_rows_change_no_prediction(splits, rng):
+    X, y = load_wine(return_X_y=True)
+    plain = fit(splits, X, y, max_depth=3).predict(X)
+    factors = 2.0 ** rng.integers(-60, 60, X.shape[1])
+    np.testing.assert_array_equal(fit(splits, X * factors, y, max_depth=3).predict(X * factors), plain)
+    order = rng.permutation(len(y))
+    np.testing.assert_array_equal(fit(splits, X[order], y[order], max_depth=3).predict(X), plain)
+
+
+@all_families
+def test_degenerate_data(splits):
+    assert fit(splits, np.ones((6, 2)), [0, 1, 0, 1, 2, 2]).get_n_leaves() == 1
+    tree = fit(splits, np.array([[0.0, np.nan], [1.0, 2.0], [np.nan, 3.0]]), [0, 1, 1])
+    assert tree.score([[0.0, np.nan], [1.0, 2.0], [np.nan, 3.0]], [0, 1, 1]) == 1
+    limited = fit(splits, *load_iris(return_X_y=True), min_samples_leaf=25, max_leaf_nodes=4)
+    assert limited.tree_.n_node_samples.min() >= 25
+
+
+@pytest.mark.parametrize("splits", [Householder(), OC1(), CartLC(), CO2(), OC1(init="random")], ids=repr)
+def test_time_limit_ends_with_a_tree_and_a_warning(splits):
+    X, y = make_classification(3000, 20, n_informative=10, n_classes=4, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.01 s is over"):
+        tree = fit(splits.set_params(time_limit=0.01), X, y)
+    assert tree.score(X, y) == 1
+    splits.set_params(time_limit=None)
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        (OC1(init="both"), "OC1.init='both' is not allowed"),
+        (OC1(n_restarts=0), "OC1.n_restarts=0"),
+        (OC1(n_jumps=-1), "OC1.n_jumps=-1"),
+        (OC1(order="any"), "OC1.order='any'"),
+        (CartLC(elimination=2), "CartLC.elimination=2"),
+        (CartLC(tol=-1), "CartLC.tol=-1"),
+        (CO2(nu=0), "CO2.nu=0"),
+        (CO2(eta=-1), "CO2.eta=-1"),
+        (CO2(max_iter=0), "CO2.max_iter=0"),
+        (Householder(time_limit=0), "Householder.time_limit=0"),
+    ],
+    ids=str,
+)
+def test_bad_settings_are_refused(splits, message):
+    with pytest.raises(ValueError, match=message):
+        fit(splits, [[0.0], [1.0]], [0, 1])
