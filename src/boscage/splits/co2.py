@@ -14,7 +14,8 @@ from boscage.splits._oblique import TimedFamily
 class CO2(TimedFamily):
     r"""CO2: a hyperplane that lowers a convex-concave bound on the log-loss of its two sides.
 
-    With ℓ_g(y) the log-loss of class y on side g (smoothed by a hundredth of the node's weight), the loss of a hard split is bounded by
+    With ℓ_g(y) the log-loss of class y on side g (smoothed by a hundredth of the node's weight), the loss of a hard
+    split is bounded by
 
     .. math:: \sum_i s_i \Bigl[\max_{g = \pm 1}\bigl(g\,w^\top x_i + \ell_g(y_i)\bigr) - |w^\top x_i|\Bigr],
         \qquad \|w\|^2 \le \nu,
