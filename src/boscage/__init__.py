@@ -18,21 +18,25 @@ if TYPE_CHECKING:
     from boscage.leaves import Frequency, Majority
     from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
-    from boscage.splits import Axis, StochasticLinear, WeightedOblique
+    from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "CO2": "splits",
+    "OC1": "splits",
     "Axis": "splits",
     "BestFirst": "growth",
+    "CartLC": "splits",
     "DepthFirst": "growth",
     "DuplicateWeights": "duplication",
     "Entropy": "criteria",
     "Frequency": "leaves",
     "Gini": "criteria",
     "HeaviestFirst": "growth",
+    "Householder": "splits",
     "IncompatibleParts": "_component",
     "LOMTreeClassifier": "online",
     "Majority": "leaves",
@@ -53,14 +57,18 @@ _HOME = {
 }
 
 __all__ = [
+    "CO2",
+    "OC1",
     "Axis",
     "BestFirst",
+    "CartLC",
     "DepthFirst",
     "DuplicateWeights",
     "Entropy",
     "Frequency",
     "Gini",
     "HeaviestFirst",
+    "Householder",
     "IncompatibleParts",
     "LOMTreeClassifier",
     "Majority",
