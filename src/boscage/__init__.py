@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "CO2": "splits",
-    "OC1": "splits",
     "Axis": "splits",
     "BestFirst": "growth",
+    "CO2": "splits",
     "CartLC": "splits",
     "DepthFirst": "growth",
     "DuplicateWeights": "duplication",
@@ -42,6 +41,7 @@ _HOME = {
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
+    "OC1": "splits",
     "OptimalTreeClassifier": "optimal",
     "Separation": "criteria",
     "Sqrt": "criteria",

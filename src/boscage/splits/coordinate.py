@@ -115,7 +115,7 @@ class CartLC(TimedFamily):
     >>> from boscage import TopDownTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> tree = TopDownTreeClassifier(splits="cart_lc", max_leaf_nodes=3).fit(X, y)
-    >>> bool(tree.score(X, y) > 0.96)
+    >>> bool(tree.score(X, y) > 0.94)
     True
     """
 
