@@ -53,7 +53,7 @@ def test_version_is_that_of_the_installed_package():
 
 
 def test_public_names_exist_and_are_listed_once():
-    assert len(boscage.__all__) == len(set(boscage.__all__))
+    assert len(boscage.__all__) == len(set(boscage.__all__))  # their order is the linter's
     assert set(boscage.__all__) == set(boscage._HOME)
     assert set(boscage.__all__) <= set(dir(boscage))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
