@@ -27,7 +27,7 @@ struct Problem {
   AnyCriterion criterion;
   Order order;
   Limits limits;
-  bool linear_only;
+  bool lookahead, linear_only;
   int threads;
 };
 
@@ -45,7 +45,9 @@ nb::dict grow(const Strided2<T>& X, const Problem& problem, const ObliqueFamily&
                      {},
                      problem.classes,
                      problem.criterion,
-                     problem.limits};
+                     problem.limits,
+                     problem.lookahead,
+                     problem.linear_only};
     data.weighted.resize(problem.y.size());
     for (uint32_t row = 0; row < data.weighted.size(); ++row)
       data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
@@ -138,17 +140,22 @@ void bind_oblique(nb::module_& module) {
           "__init__",
           [](Problem* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
              double parameter, const In1<double>& table, const std::string& order, int64_t max_splits,
-             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop, bool linear_only,
-             int threads) {
-            new (self) Problem{std::move(y),      std::move(weight),
-                               classes,           make_criterion(name, parameter, view(table)),
-                               make_order(order), {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
-                               linear_only,       threads};
+             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop, bool lookahead,
+             bool linear_only, int threads) {
+            new (self) Problem{std::move(y),
+                               std::move(weight),
+                               classes,
+                               make_criterion(name, parameter, view(table)),
+                               make_order(order),
+                               {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+                               lookahead,
+                               linear_only,
+                               threads};
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
           nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-          nb::arg("min_drop"), nb::arg("linear_only"), nb::arg("threads"));
+          nb::arg("min_drop"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
   const auto define = [&]<class T>(T) {
     module.def("grow_wodt", &grow_wodt<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("l2"),
                nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("seed"),

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dot.hpp"
+#include "oblique/lookahead.hpp"
 
 namespace boscage {
 
@@ -144,11 +145,45 @@ namespace {
 // Below this many rows x columns a node is one thread's work: starting a round costs more.
 constexpr int64_t kSharedWork = 1 << 16;
 
-void place(const Grower& grower, NodeRows& rows, int32_t id, std::vector<uint32_t>& scratch) {
-  if (rows.is_placed(id)) return;
-  const int32_t parent = grower.node(id).parent;
-  place(grower, rows, parent, scratch);
-  rows.divide(parent, grower.node(parent).left, grower.node(parent).right, scratch);
+// Places the rows of a node. A search marked the rows of its node by its own best test; a test that came with the
+// parent's, or in place of a triple, is asked row by row.
+class Placer {
+ public:
+  Placer(const Grower& grower, const ObliqueData& data, NodeRows& rows) : grower_(grower), data_(data), rows_(rows) {}
+
+  void place(int32_t id) {
+    if (rows_.is_placed(id)) return;
+    const int32_t parent = grower_.node(id).parent;
+    place(parent);
+    if (static_cast<size_t>(parent) >= marked_.size() || !marked_[static_cast<size_t>(parent)])
+      for (const uint32_t row : rows_.rows(parent))
+        rows_.goes_left()[row] = goes_left(data_, grower_.test(parent), row, buffer_);
+    rows_.divide(parent, grower_.node(parent).left, grower_.node(parent).right, scratch_);
+  }
+
+  void set_marked(int32_t id) {
+    if (marked_.size() <= static_cast<size_t>(id)) marked_.resize(static_cast<size_t>(id) + 1, false);
+    marked_[static_cast<size_t>(id)] = true;
+  }
+
+ private:
+  const Grower& grower_;
+  const ObliqueData& data_;
+  NodeRows& rows_;
+  std::vector<bool> marked_;
+  std::vector<uint32_t> scratch_;
+  std::vector<double> buffer_;
+};
+
+// The better of a single test and three at once, by gain per split. Three cannot win against a third of everything.
+Proposal with_look_ahead(const ObliqueData& data, NodeOffers& offers, const Control& control) {
+  std::vector<MeasuredTest> triple;
+  if (3 * std::max(offers.best_gain(), 0.0) < offers.node().potential()) triple = look_ahead(data, offers, control);
+  Proposal single = offers.take(), three;
+  three.tests = std::move(triple);
+  if (three.tests.empty() || single.priority() >= three.priority()) return single;
+  three.single = std::move(single.tests);
+  return three;
 }
 
 }  // namespace
@@ -156,17 +191,17 @@ void place(const Grower& grower, NodeRows& rows, int32_t id, std::vector<uint32_
 void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const ObliqueFamily& family, Pool& pool,
                   Control& control) {
   std::vector<Request> requests;
-  std::vector<uint32_t> scratch;
+  Placer placer(grower, data, rows);
   const bool shares = family.shares_node() && pool.threads() > 1;
   while (!(requests = grower.ask()).empty()) {
-    for (const Request& request : requests) place(grower, rows, request.node, scratch);
+    for (const Request& request : requests) placer.place(request.node);
     std::vector<Proposal> answers(requests.size());
     const auto answer = [&](size_t i, Pool* inner) {
       control.check();
       NodeOffers offers(data, rows.rows(requests[i].node), grower.node(requests[i].node).path);
       family.search(data, offers, inner, control);
       offers.mark(rows.goes_left());
-      answers[i] = offers.take();
+      answers[i] = data.lookahead && requests[i].may_triple ? with_look_ahead(data, offers, control) : offers.take();
       control.advance(1);
     };
     std::vector<size_t> alone;
@@ -179,7 +214,10 @@ void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const
     }
     pool.parallel_for(static_cast<int64_t>(alone.size()),
                       [&](int64_t i, int) { answer(alone[static_cast<size_t>(i)], nullptr); });
-    for (size_t i = 0; i < requests.size(); ++i) grower.tell(requests[i].node, std::move(answers[i]));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (answers[i].tests.size() == 1) placer.set_marked(requests[i].node);
+      grower.tell(requests[i].node, std::move(answers[i]));
+    }
   }
 }
 

@@ -26,6 +26,7 @@ struct ObliqueData {
   int32_t classes = 0;
   AnyCriterion criterion;
   Limits limits;
+  bool lookahead = false;    // try two levels at once where a single test gains little
   bool linear_only = false;  // even tests of a single column are stored as linear ones
 
   int64_t columns() const {

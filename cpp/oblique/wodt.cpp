@@ -27,6 +27,21 @@ std::vector<double> minimise(SoftEntropy<T>& objective, std::span<const double> 
 
 }  // namespace
 
+std::vector<double> fit_plane(const ObliqueData& data, std::span<const uint32_t> rows,
+                              std::span<const WeightedRow> labels, int classes, std::span<const double> start,
+                              const Control& control) {
+  return std::visit(
+      [&]<class T>(const Matrix<T>& X) {
+        const Tile<T> tile(X, data.scaling, rows, nullptr);
+        SoftEntropy<T> objective(tile, labels, classes, 0.0, nullptr, control);
+        LbfgsOptions options;
+        options.max_iter = 300;
+        options.tolerance = 1e-8;
+        return minimise(objective, start, options);
+      },
+      data.X);
+}
+
 void Wodt::search(const ObliqueData& data, NodeOffers& offers, Pool* inner, const Control& control) const {
   std::visit([&](const auto& X) { search_rows(X, data, offers, inner, control); }, data.X);
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "oblique/family.hpp"
 #include "oblique/lbfgs.hpp"
@@ -15,6 +17,11 @@ struct WodtOptions {
   uint64_t seed = 0;
   LbfgsOptions lbfgs;
 };
+
+// The hyperplane (bias last, scaled columns) of least soft entropy near `start`, for rows with labels of their own.
+std::vector<double> fit_plane(const ObliqueData& data, std::span<const uint32_t> rows,
+                              std::span<const WeightedRow> labels, int classes, std::span<const double> start,
+                              const Control& control);
 
 class Wodt : public ObliqueFamily {
  public:

@@ -31,6 +31,11 @@ class ObliqueFamily(SplitFamily):
     allows_missing = True
     allows_categories = True
     is_random: ClassVar[bool] = True
+    lookahead: bool
+
+    def check(self) -> None:
+        """Refuse settings out of range."""
+        self._check_choice("lookahead", (True, False))
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
@@ -42,6 +47,7 @@ class ObliqueFamily(SplitFamily):
             *job.native_criterion(),
             job.growth.native(),
             *job.limits.native(),
+            self.lookahead,
             offset is not None,
             job.threads,
         )
@@ -60,7 +66,8 @@ class TimedFamily(ObliqueFamily):
     time_limit: float | None
 
     def check(self) -> None:
-        """Refuse a time limit that is no positive number."""
+        """Refuse settings out of range."""
+        super().check()
         if self.time_limit is not None:
             self._check_real("time_limit", low=0, open_low=True)
 

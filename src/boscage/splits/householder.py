@@ -25,6 +25,9 @@ class Householder(TimedFamily):
     ----------
     time_limit : float or None, default=None
         Seconds after which the remaining nodes get the best test of a single column, with a ConvergenceWarning.
+    lookahead : bool, default=False
+        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
+        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
 
     References
     ----------
@@ -43,8 +46,9 @@ class Householder(TimedFamily):
 
     is_random = False
 
-    def __init__(self, time_limit: float | None = None) -> None:
+    def __init__(self, time_limit: float | None = None, lookahead: bool = False) -> None:
         self.time_limit = time_limit
+        self.lookahead = lookahead
 
     def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
         arrays: dict[str, Any] = _core.grow_householder(X, problem, seconds, job.progress)

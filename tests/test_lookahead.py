@@ -1,0 +1,78 @@
+"""Two levels at once: XOR, which no single test sees."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from boscage import TopDownTreeClassifier
+from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
+
+
+def xor(rng, n, d, planes=None, scale=None):
+    planes = rng.normal(size=(2, d)) if planes is None else planes
+    X = rng.normal(size=(n, d))
+    X = X if scale is None else X * scale
+    return X, (X @ planes[0] > 0) ^ (X @ planes[1] > 0)
+
+
+def fit(X, y, splits=None, **parameters):
+    splits = splits or WeightedOblique(lookahead=True)
+    return TopDownTreeClassifier(splits=splits, random_state=0, **parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("d", [2, 6, 14, 30])
+def test_xor_of_two_planes_is_four_leaves(rng, d):
+    planes = rng.normal(size=(2, d))
+    X, y = xor(rng, 10_000, d, planes)
+    tree = fit(X, y, max_leaf_nodes=4)
+    X_test, y_test = xor(rng, 5000, d, planes)
+    assert tree.get_n_leaves() == 4
+    assert tree.score(X_test, y_test) >= 0.97
+
+
+def test_columns_of_unequal_size_and_a_narrow_angle(rng):
+    planes = np.array([[1.0, 0, 0, 0], [1.0, 0.6, 0, 0]])
+    scale = np.array([5, 1, 0.3, 100])
+    X, y = xor(rng, 5000, 4, planes / scale, scale)
+    assert fit(X, y, max_leaf_nodes=4).score(*xor(rng, 2000, 4, planes / scale, scale)) > 0.95
+
+
+@pytest.mark.parametrize("splits", [OC1(n_restarts=2), CartLC(), CO2(), Householder()], ids=repr)
+def test_every_linear_family_can_look_ahead(rng, splits):
+    X, y = xor(rng, 1500, 4)
+    blind = fit(X, y, splits, max_leaf_nodes=4).score(X, y)
+    seeing = fit(X, y, splits.set_params(lookahead=True), max_leaf_nodes=4).score(X, y)
+    splits.set_params(lookahead=False)
+    assert seeing > 0.95
+    assert blind < 0.85
+
+
+def test_rows_are_counted_in_the_leaves_they_reach(rng):
+    X, y = xor(rng, 2000, 3)
+    y = y.astype(int) + 2 * (X[:, 0] > 1)
+    tree = fit(X, y)
+    counts = np.bincount(tree.apply(X), minlength=tree.tree_.node_count)
+    leaves = tree.tree_.is_leaf
+    np.testing.assert_array_equal(counts[leaves], tree.tree_.n_node_samples[leaves])
+    assert tree.score(X, y) == 1
+    tree.tree_.check()
+
+
+def test_limits_and_threads(rng):
+    X, y = xor(rng, 3000, 3)
+    for limit in ({"max_leaf_nodes": 3}, {"max_depth": 1}, {"max_leaf_nodes": 7, "min_samples_leaf": 100}):
+        tree = fit(X, y, **limit)
+        assert tree.get_n_leaves() <= limit.get("max_leaf_nodes", 2)
+        assert tree.tree_.n_node_samples.min() >= limit.get("min_samples_leaf", 1)
+    assert fit(X, y, n_jobs=3).tree_ == fit(X, y).tree_
+
+
+def test_it_changes_nothing_where_single_tests_do_well():
+    X, y = load_iris(return_X_y=True)
+    parts = {"max_leaf_nodes": 3}
+    assert fit(X, y, WeightedOblique(lookahead=True), **parts).tree_ == fit(X, y, WeightedOblique(), **parts).tree_
+
+
+def test_a_bad_setting_is_refused():
+    with pytest.raises(ValueError, match=r"WeightedOblique.lookahead=1 is not allowed"):
+        fit([[0.0], [1.0]], [0, 1], WeightedOblique(lookahead=1))
