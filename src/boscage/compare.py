@@ -144,7 +144,9 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
             except IncompatibleParts:
                 continue
             parts = {"splits": family, "criterion": criterion} | limits
-            yield Contender(family, criterion, partial(tree, parts, splits.allows_categories), True)
+            # A linear test has one weight per column, so it does far better on one-hot codes than on category numbers.
+            by_name = splits.allows_categories and "linear tests" not in splits.provides
+            yield Contender(family, criterion, partial(tree, parts, by_name), True)
 
 
 def optimal_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
