@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from boscage._component import Component, register
+
+if TYPE_CHECKING:
+    from boscage._grow import Job
+    from boscage.tree import Tree
 
 __all__ = ["Frequency", "Leaf", "Majority"]
 
@@ -37,6 +42,11 @@ class Leaf(Component, ABC):
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return an array (leaves in node order, K), or None for the class fractions of the leaves."""
 
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves."""
+        value = self.leaf_values(tree)
+        return tree if value is None else replace(tree, leaf_value=value)
+
 
 @register("leaf", "majority")
 class Majority(Leaf):
@@ -63,16 +73,30 @@ class Majority(Leaf):
 
 @register("leaf", "frequency")
 class Frequency(Leaf):
-    """The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
+    r"""The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
 
     With n the weight of a node, the value of a leaf is the root's fractions plus, along the path to the leaf, the sum
     of (child's − parent's fractions) / (1 + shrinkage / n_parent): a mean of the fractions met on the path, in which
     light nodes count less.
 
+    A soft tree averages its leaves, which makes its predictions paler than any leaf: two tests that are right
+    together, as those of a look-ahead, can drown in it. Its leaves may be fitted jointly instead: with r_il the
+    probability that row i of weight s_i reaches leaf l, Y_i its class as a unit vector, p_l the leaf's share of the
+    weight and f_l its class fractions, the leaves' class shares V_l minimise
+
+    .. math:: \sum_i s_i \Big\|\sum_l r_{il} V_l - Y_i\Big\|^2 + \text{shrinkage}\,\sum_l p_l \|V_l - f_l\|^2.
+
+    Then the average is stretched about its mean until it is calibrated, and drawn to 1/K as far as needed to keep
+    every V_l a distribution. In a hard tree this gives the class fractions again.
+
     Parameters
     ----------
     shrinkage : float, default=0.0
-        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more.
+        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more (in joint
+        leaves: draw more to the fractions).
+    joint : {"auto", True, False}, default="auto"
+        Whether the leaves of a soft tree are fitted jointly, at the cost of one more pass over the rows and n·leaves²
+        steps. "auto" does so where a look-ahead has placed tests together.
 
     References
     ----------
@@ -85,12 +109,23 @@ class Frequency(Leaf):
     Frequency(shrinkage=10.0)
     """
 
-    def __init__(self, shrinkage: float = 0.0) -> None:
+    def __init__(self, shrinkage: float = 0.0, *, joint: str | bool = "auto") -> None:
         self.shrinkage = shrinkage
+        self.joint = joint
 
     def check(self) -> None:
-        """Refuse negative and infinite shrinkage."""
+        """Refuse negative and infinite shrinkage and unknown words."""
         self._check_real("shrinkage", low=0)
+        self._check_choice("joint", ("auto", True, False))
+
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
+        from boscage._joint_leaves import JointSums, has_opposite_tests
+
+        if not tree.is_soft or not (has_opposite_tests(tree) if self.joint == "auto" else self.joint):
+            return super().finish(tree, job)
+        sums = JointSums(tree).add(job.data.X, job.data.y, job.data.weight)
+        return replace(tree, leaf_value=sums.values(self.shrinkage))
 
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return shrunken class fractions, or None without shrinkage."""

@@ -167,8 +167,7 @@ class TopDownTreeClassifier(TreeClassifier):
         job, leaf = self._job(X, y, sample_weight)
         tree = self._grow(job)
         tree = prune(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
-        leaf_value = leaf.leaf_values(tree)
-        self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
+        self.tree_ = leaf.finish(tree, job)
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
         return self
