@@ -246,7 +246,10 @@ def compare(
 @app.command()
 @reports_errors
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Name of the paper, for example weighted-optimal.")],
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, weighted-optimal, or all of them: all."),
+    ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
     budget: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "quick",
@@ -258,10 +261,13 @@ def reproduce(
 
     An interrupted run goes on where it stopped when it is started again with the same folder.
     """
-    from boscage.experiments import run
+    from boscage.experiments import PAPERS
 
-    for path in run(paper, table, figure, budget, out, tell):
-        typer.echo(path)
+    if paper == "all" and (table is not None or figure is not None):
+        raise typer.BadParameter("a number belongs to one paper; leave it out with all", param_hint="--table/--figure")
+    for name in PAPERS if paper == "all" else [paper]:
+        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out):
+            typer.echo(path)
 
 
 def main() -> None:
@@ -318,6 +324,41 @@ def _name_columns(model: Any, names: tuple[str, ...]) -> None:
 
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _reproduce(paper: str, table: int | None, figure: int | None, budget: str, out: Path) -> list[Path]:
+    """Run one paper: under a bar with the remaining time on a terminal, else with one line for each cell."""
+    from boscage.experiments import run
+    from boscage.experiments._runner import chosen_pieces
+
+    console = messages()
+    if not console.is_terminal:
+        return run(paper, table, figure, budget, out, tell)
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    _, tables, figures = chosen_pieces(paper, table, figure)
+    columns = (
+        BarColumn(24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(paper, total=len(tables) + len(figures))
+
+        def advance(done: float, text: str) -> None:
+            progress.update(bar, completed=done, description=Text(text, overflow="ellipsis", no_wrap=True).plain[:60])
+
+        return run(paper, table, figure, budget, out, advance=advance)
 
 
 def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:
