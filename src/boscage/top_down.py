@@ -13,6 +13,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from boscage._component import IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
+from boscage._finish import Finish, choose
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
 from boscage._threads import n_threads
@@ -21,7 +22,8 @@ from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
 from boscage.leaves import Leaf
-from boscage.pruning import prune, pruning_path
+from boscage.polish import polish_part
+from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily
 from boscage.tree import Tree
 
@@ -49,7 +51,8 @@ class TopDownTreeClassifier(TreeClassifier):
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
-        What a leaf predicts: "frequency" (its class fractions) or "majority" (one class).
+        What a leaf predicts: "frequency" (its class fractions), "majority" (one class) or "linear" (by a logistic
+        model).
     max_leaf_nodes : int or None, default=None
         Largest number of leaves, at least 1.
     max_depth : int or None, default=None
@@ -62,8 +65,9 @@ class TopDownTreeClassifier(TreeClassifier):
         A split must lower the weighted impurity by at least so much, in scikit-learn's scale.
     ccp_alpha : float, default=0.0
         Strength of minimal cost-complexity pruning, at least 0.
-    polish : None, default=None
-        Joint refinement of linear tests after growing; not available for axis tests.
+    polish : None, "soft", "hard", "auto" or Polish, default=None
+        Joint refinement of all tests and leaves after growing, for linear families only: keeping logistic routing,
+        hardened again, or of none, "soft" and "hard" what errs least on held-out rows.
     categorical_features : None, "from_dtype", or list of int, str or bool, default=None
         Columns whose values are categories.
     class_weight : dict, "balanced" or None, default=None
@@ -165,10 +169,9 @@ class TopDownTreeClassifier(TreeClassifier):
         self
         """
         job, leaf = self._job(X, y, sample_weight)
-        tree = self._grow(job)
-        tree = prune(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
-        leaf_value = leaf.leaf_values(tree)
-        self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
+        finish = choose(job, self._grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
+        tree = finish(self._grow(job), job)
+        self.tree_ = tree
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
         return self
@@ -195,7 +198,8 @@ class TopDownTreeClassifier(TreeClassifier):
         criterion: Any = resolve("criterion", self.criterion)
         growth: Any = resolve("growth", self.growth)
         leaf: Any = resolve("leaf", self.leaf)
-        parts = {"criterion": criterion, "splits": splits, "growth": growth, "leaf": leaf}
+        polish = polish_part(self.polish)
+        parts = {"criterion": criterion, "splits": splits, "growth": growth, "leaf": leaf, "polish": polish}
         check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes)
         data = fit_data(
             self,
@@ -250,8 +254,6 @@ class TopDownTreeClassifier(TreeClassifier):
         self._check_number("min_weight_fraction_leaf", 0, 0.5, numbers.Real, "a number in [0, 0.5]")
         self._check_number("min_impurity_decrease", 0, None, numbers.Real, "a number >= 0")
         self._check_number("ccp_alpha", 0, None, numbers.Real, "a number >= 0")
-        if self.polish is not None:
-            raise ValueError(f"polish={self.polish!r} is not allowed. Pass None: it refines linear tests only.")
 
     def _check_number(self, name: str, low: float, high: float | None, kind: type, allowed: str) -> None:
         value = getattr(self, name)
