@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import dask
@@ -391,8 +392,7 @@ def _weigh_partition(asked: Asked, X: Any, y: Any, weight: Any) -> WeightSurvey 
     raw = _raw(X, y, weight)
     if raw is None or asked.prepare is None:
         return None
-    found = asked.prepare.weights(raw, asked.prepare.codes(raw.y))
-    return WeightSurvey.of(found if found is not None else np.ones(len(raw.X)))
+    return asked.prepare.survey_weights(raw)
 
 
 def _answer_partition(asked: Asked, X: Any, y: Any, weight: Any, first_row: int, n_rows: int) -> Answer:
@@ -459,11 +459,9 @@ class ClusterPasses:
         found = [survey for survey in surveys if survey is not None]
         if not found:
             raise ValueError("X holds no rows. Pass at least one partition with rows.")
-        self.survey = found[0]
-        for survey in found[1:]:
-            self.survey = self.survey.merge(survey)
         self._lengths = [0 if s is None else s.rows if s.weight is None else s.weight.count for s in surveys]
-        prepare, self.n_rows, self.weight = preparation(self.survey, owner, class_weight, self._weigh)
+        prepared = preparation(reduce(Survey.merge, found), owner, class_weight, self._weigh)
+        prepare, self.survey, self.n_rows, self.weight = prepared
         self._asked = self._asked._replace(prepare=prepare)
 
     @property
@@ -484,10 +482,7 @@ class ClusterPasses:
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
         weights = self._on_partitions(_weigh_partition, self._asked._replace(prepare=prepare))
         self._lengths = [0 if weight is None else weight.count for weight in weights]
-        merged = WeightSurvey(0, np.inf, 0.0, 0)
-        for weight in weights:
-            merged = merged if weight is None else merged.merge(weight)
-        return merged
+        return reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
 
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all partitions."""

@@ -70,6 +70,8 @@ def _inputs(estimator: Any, batches: Iterator[Any], target: str | None) -> Itera
         if missing:
             raise ValueError(f"source has no column {missing[0]!r}, which the tree was fitted on.")
         picked = frame.numbers([frame.names.index(name) for name in kept])
+        if type(picked).__name__ == "RecordBatch":  # scikit-learn reads the names of tables only
+            picked = type(picked.schema.empty_table()).from_batches([picked])
         # Names that the tree does not know would only be warned about.
         yield picked if names is not None else np.asarray(picked)
 

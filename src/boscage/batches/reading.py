@@ -89,8 +89,8 @@ class BatchPasses:
             survey = seen if survey is None else survey.merge(seen)
         if survey is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
-        self.survey = survey
-        self._prepare, self.n_rows, self.weight = preparation(survey, owner, class_weight, self._weigh)
+        prepared = preparation(survey, owner, class_weight, self._weigh)
+        self._prepare, self.survey, self.n_rows, self.weight = prepared
 
     @property
     def reading(self) -> Reading:
@@ -109,10 +109,11 @@ class BatchPasses:
                 show(self._rows_read)
 
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
-        found = WeightSurvey(0, np.inf, 0.0, 0)
+        found: WeightSurvey | None = None
         for batch in self._read():
-            weight = prepare.weights(batch, prepare.codes(batch.y))
-            found = found.merge(WeightSurvey.of(weight if weight is not None else np.ones(len(batch.X))))
+            seen = prepare.survey_weights(batch)
+            found = seen if found is None else found.merge(seen)
+        assert found is not None  # the first pass has seen rows
         return found
 
     def sums(self, question: Question) -> Floats:

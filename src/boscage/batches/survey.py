@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,20 +22,24 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightSurvey:
-    """Count, range and exact sum of the weights that are not 0."""
+    """Count, range and exact sum of the weights that are not 0, and the range of the columns of their rows."""
 
     count: int
     smallest: float
     largest: float
     total: int
+    low: Floats
+    high: Floats
 
     @classmethod
-    def of(cls, weight: Floats) -> WeightSurvey:
-        """Look at some weights."""
-        kept = weight[weight > 0]
-        if not len(kept):
-            return cls(0, np.inf, 0.0, 0)
-        return cls(len(kept), float(kept.min()), float(kept.max()), exact_sums(kept)[0])
+    def of(cls, weight: Floats, X: npt.NDArray[Any]) -> WeightSurvey:
+        """Look at some weights and their rows."""
+        if not weight.all():
+            is_kept = weight > 0
+            weight, X = weight[is_kept], X[is_kept]
+        if not len(weight):
+            return cls(0, np.inf, 0.0, 0, *column_ranges(X))
+        return cls(len(weight), float(weight.min()), float(weight.max()), exact_sums(weight)[0], *column_ranges(X))
 
     def merge(self, other: WeightSurvey) -> WeightSurvey:
         """Return the survey of both."""
@@ -44,7 +48,16 @@ class WeightSurvey:
             min(self.smallest, other.smallest),
             max(self.largest, other.largest),
             self.total + other.total,
+            np.fmin(self.low, other.low),
+            np.fmax(self.high, other.high),
         )
+
+
+def column_ranges(X: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+    """Smallest and largest number of each column; (∞, −∞) where there is none."""
+    if not len(X):
+        return np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    return np.fmin.reduce(X, axis=0).astype(np.float64), np.fmax.reduce(X, axis=0).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -74,12 +87,9 @@ class Survey:
         is_void = batch.weight is not None and not np.any(batch.weight)
         weight = np.zeros(len(X)) if is_void else check_sample_weight(batch.weight, len(X))
         has_missing = check_values(owner, X, allow_nan)
-        kept = X if weight is None or weight.all() else X[weight > 0]
+        weighed = None if weight is None else WeightSurvey.of(weight, X)
+        low, high = column_ranges(X) if weighed is None else (weighed.low, weighed.high)
         mass = np.bincount(codes, minlength=len(classes)).tolist()
-        empty = np.full(X.shape[1], np.inf)
-        with np.errstate(invalid="ignore"):
-            low = np.fmin.reduce(kept, axis=0).astype(np.float64) if len(kept) else empty
-            high = np.fmax.reduce(kept, axis=0).astype(np.float64) if len(kept) else -empty
         return cls(
             rows=len(X),
             n_bytes=batch.n_bytes,
@@ -88,7 +98,7 @@ class Survey:
             names=batch.names,
             classes=classes,
             mass=tuple(mass if weight is None else exact_sums(weight, codes, len(classes))),
-            weight=None if weight is None else WeightSurvey.of(weight),
+            weight=weighed,
             low=low,
             high=high,
             has_missing=has_missing,
@@ -158,6 +168,11 @@ class Preparation:
         weight = None if batch.weight is None else np.asarray(batch.weight, dtype=np.float64)
         return weight if self.factors is None else times_class_weight(weight, codes, self.factors)
 
+    def survey_weights(self, batch: RawBatch) -> WeightSurvey:
+        """Look at the weights of a batch, those of the classes included."""
+        weight = self.weights(batch, self.codes(batch.y))
+        return WeightSurvey.of(np.ones(len(batch.X)) if weight is None else weight, batch.X)
+
     def __call__(self, batch: RawBatch) -> Rows:
         """Return the rows that count."""
         codes = self.codes(batch.y)
@@ -173,10 +188,19 @@ class Preparation:
         return Rows(X, codes, self.grid.snap(weight))
 
 
+class Prepared(NamedTuple):
+    """How batches are prepared, the survey of the rows that count, their number and nearly their weight."""
+
+    prepare: Preparation
+    survey: Survey
+    n_rows: int
+    weight: float
+
+
 def preparation(
     survey: Survey, owner: str, class_weight: Any, weigh: Callable[[Preparation], WeightSurvey]
-) -> tuple[Preparation, int, float]:
-    """Return the preparation of every batch, how many rows it keeps, and nearly their weight.
+) -> Prepared:
+    """Return the preparation of every batch.
 
     Parameters
     ----------
@@ -193,7 +217,7 @@ def preparation(
     if class_weight is not None:
         raw = replace(raw, factors=class_factors(class_weight, survey.classes, list(survey.mass)))
     elif survey.weight is None:
-        return raw, survey.rows, float(survey.rows)
+        return Prepared(raw, survey, survey.rows, float(survey.rows))
     weight = survey.weight if class_weight is None else weigh(raw)
     if weight is None or not weight.count:
         what = "sample_weight is" if class_weight is None else "class_weight and sample_weight leave weight"
@@ -201,7 +225,12 @@ def preparation(
     grid = Grid.of(weight.largest, weight.count, weight.total)
     ends = grid.snap(np.array([weight.smallest, weight.largest]))
     is_unit = bool((ends == 1).all())
-    return replace(raw, grid=None if is_unit else grid), weight.count, sum_value(weight.total, -grid.shift)
+    return Prepared(
+        replace(raw, grid=None if is_unit else grid),
+        replace(survey, low=weight.low, high=weight.high),
+        weight.count,
+        sum_value(weight.total, -grid.shift),
+    )
 
 
 def schema_data(survey: Survey) -> Dataset:
