@@ -106,6 +106,11 @@ class Frequency(Leaf):
     def __init__(self, shrinkage: float | str = 0.0) -> None:
         self.shrinkage = shrinkage
 
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Validation looks at rows again."""
+        return frozenset({"rows"} if self.shrinkage == "auto" else ())
+
     def check(self) -> None:
         """Refuse negative and infinite shrinkage."""
         if self.shrinkage != "auto":
