@@ -3,12 +3,8 @@
 import json
 
 import numpy as np
-import pytest
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-
 import pandas as pd
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +14,9 @@ from boscage._onnx import path_table
 from boscage.datasets import load_dataset
 from boscage.export import to_onnx
 from strategies import random_rows, random_tree, trees
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
 
 FAMILIES = ("axis", "stochastic", "wodt", "oc1", "cart_lc", "co2", "hhcart")
 
@@ -90,7 +89,9 @@ def test_optimal_trees():
 def test_categories_and_missing_values():
     rng = np.random.default_rng(0)
     codes = rng.integers(12, size=300)
-    X = pd.DataFrame({"size": rng.normal(size=300), "kind": pd.Categorical.from_codes(codes, [f"k{i}" for i in range(12)])})
+    X = pd.DataFrame(
+        {"size": rng.normal(size=300), "kind": pd.Categorical.from_codes(codes, [f"k{i}" for i in range(12)])}
+    )
     X.loc[::7, "size"] = np.nan
     X.loc[::11, "kind"] = np.nan
     y = (codes % 3 == 0) ^ (X["size"].fillna(0.3) > 0).to_numpy()

@@ -170,7 +170,11 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         tree = self._fitted()
         rows = None if X is None else self._rows(X)[1]
-        return to_html(tree, path, rows, y, max_rows, **self._named({"title": type(self).__name__, **options}))
+        named = self._named({"title": type(self).__name__, **options})
+        if y is not None:  # labels under the names their classes are shown by
+            names = dict(zip(map(str, self.classes_.tolist()), map(str, named["class_names"])))
+            y = [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
+        return to_html(tree, path, rows, y, max_rows, **named)
 
     def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
         """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.

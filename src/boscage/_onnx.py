@@ -54,7 +54,9 @@ def _labels(classes: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
         return classes.astype(np.int64), TensorProto.INT64
     if kind in "UT" or all(isinstance(label, str) for label in classes):
         return np.array([str(label) for label in classes], dtype=object), TensorProto.STRING
-    raise ValueError(f"classes of type {classes.dtype} have no place in an ONNX model. Use integers, strings or booleans.")
+    raise ValueError(
+        f"classes of type {classes.dtype} have no place in an ONNX model. Use integers, strings or booleans."
+    )
 
 
 def _metadata(tree: Tree, classes: npt.NDArray[Any]) -> dict[str, str]:
@@ -203,7 +205,7 @@ def path_table(tree: Tree) -> Int64s:
 
 
 def _all_models(graph: GraphWriter, tree: Tree, plain: str) -> str:
-    """What every leaf's model says: rows × leaves × classes."""
+    """Class probabilities by the model of every leaf: rows × leaves × classes."""
     models = tree.leaf_models
     assert models is not None
     leaves, classes, columns = models.coef.shape
@@ -229,7 +231,7 @@ def _hard(graph: GraphWriter, tree: Tree, X: str) -> str:
 
 
 def _root(graph: GraphWriter, X: str) -> str:
-    """The root's number, 0, for every row."""
+    """Number of the root, 0, for every row."""
     rows = graph.op("Shape", X, start=0, end=1)
     return graph.op("Expand", graph.constant("root", np.array([0], np.int64)), rows)
 

@@ -6,6 +6,7 @@ are walked without recursion.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from boscage._colors import class_colors, hex_color, node_color
 from boscage._describe import Describer
 from boscage.tree import LINEAR, Int64s, Tree
 
-__all__ = ["export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
+__all__ = ["dict_schema", "export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
 
 DICT_SCHEMA = "boscage-tree-1"
 
@@ -256,8 +257,9 @@ def to_dict(
     Returns
     -------
     dict
-        ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"), ``features`` (a list of ``name``
-        and, for a category column, ``categories``), ``classes`` (names), ``input_map`` (null, or ``fill``,
+        As :func:`dict_schema` says: ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"),
+        ``features`` (a list of ``name`` and, for a category column, ``categories``), ``classes`` (names),
+        ``input_map`` (null, or ``fill``,
         ``codes`` by column, ``shift``, ``scale``, ``constant``, ``unit_rows``) and ``nodes``, a list in order of
         their numbers. Every node has ``id``, ``depth``, ``n_samples``, ``weight``, ``impurity`` and ``value`` (class
         fractions). A leaf adds ``class`` and ``prediction`` (class probabilities) or ``model`` (``coef``,
@@ -284,6 +286,20 @@ def to_dict(
         "input_map": _map_dict(tree),
         "nodes": [_node_dict(words, node) for node in range(tree.node_count)],
     }
+
+
+def dict_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of what :func:`to_dict` returns; it is shipped with the package.
+
+    Examples
+    --------
+    >>> from boscage.export import dict_schema
+    >>> dict_schema()["properties"]["schema"]
+    {'const': 'boscage-tree-1'}
+    """
+    text = (Path(__file__).parent / "tree.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
 
 
 def _plain(value: Any) -> Any:
