@@ -231,7 +231,7 @@ def _hard(graph: GraphWriter, tree: Tree, X: str) -> str:
 
 
 def _root(graph: GraphWriter, X: str) -> str:
-    """Number of the root, 0, for every row."""
+    """Start every row at the root, node 0."""
     rows = graph.op("Shape", X, start=0, end=1)
     return graph.op("Expand", graph.constant("root", np.array([0], np.int64)), rows)
 
