@@ -6,17 +6,20 @@ are walked without recursion.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from boscage._colors import class_colors, hex_color, node_color
 from boscage._describe import Describer
 from boscage.tree import LINEAR, Int64s, Tree
 
-__all__ = ["export_graphviz", "export_text", "to_dict"]
+__all__ = ["dict_schema", "export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
 
 DICT_SCHEMA = "boscage-tree-1"
 
@@ -254,8 +257,9 @@ def to_dict(
     Returns
     -------
     dict
-        ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"), ``features`` (a list of ``name``
-        and, for a category column, ``categories``), ``classes`` (names), ``input_map`` (null, or ``fill``,
+        As :func:`dict_schema` says: ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"),
+        ``features`` (a list of ``name`` and, for a category column, ``categories``), ``classes`` (names),
+        ``input_map`` (null, or ``fill``,
         ``codes`` by column, ``shift``, ``scale``, ``constant``, ``unit_rows``) and ``nodes``, a list in order of
         their numbers. Every node has ``id``, ``depth``, ``n_samples``, ``weight``, ``impurity`` and ``value`` (class
         fractions). A leaf adds ``class`` and ``prediction`` (class probabilities) or ``model`` (``coef``,
@@ -282,6 +286,20 @@ def to_dict(
         "input_map": _map_dict(tree),
         "nodes": [_node_dict(words, node) for node in range(tree.node_count)],
     }
+
+
+def dict_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of what :func:`to_dict` returns; it is shipped with the package.
+
+    Examples
+    --------
+    >>> from boscage.export import dict_schema
+    >>> dict_schema()["properties"]["schema"]
+    {'const': 'boscage-tree-1'}
+    """
+    text = (Path(__file__).parent / "tree.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
 
 
 def _plain(value: Any) -> Any:
@@ -346,3 +364,103 @@ def _test_dict(words: Describer, node: int) -> dict[str, Any]:
     if np.isinf(threshold):
         return base | {"kind": "missing", "numbers": "left" if threshold > 0 else "right"}
     return base | {"kind": "axis", "threshold": threshold}
+
+
+def to_onnx(
+    tree: Tree,
+    path: str | Path | None = None,
+    *,
+    classes: npt.ArrayLike | None = None,
+    dtype: str | None = None,
+    compute: str = "float64",
+) -> Any:
+    """Write a tree as an ONNX model of plain operators (opset 18, IR version 8), which any ONNX runtime can run.
+
+    The model has one input ``X`` of shape (n, d) and two outputs: ``label`` of shape (n,) and ``probabilities`` of
+    shape (n, K). Hard trees are walked level by level and soft trees compute all tests at once, so its size grows
+    with the arrays of the tree and not with the number of paths.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    path : str or path, optional
+        Where to write the model. Default: only return it.
+    classes : array of shape (K,), optional
+        Labels in order; an estimator passes its own. Integers and whole floats become int64 labels, strings stay
+        strings, booleans stay booleans. Default: 0, 1, ….
+    dtype : {"float64", "float32"}, optional
+        Type of the input. Default: that of the training rows.
+    compute : {"float64", "float32"}, default="float64"
+        Type inside the model and of ``probabilities``. With float64 the model decides as Python does. With float32 it
+        is half as large; axis tests on float32 rows still decide alike, linear tests may differ for rows whose score
+        lies within rounding of the threshold.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Columns with categories take codes 0, 1, … in the order of ``tree.schema.categories``; names of columns,
+        categories and classes are in the metadata under ``boscage``. Missing values are NaN.
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> model = tree.to_onnx("tree.onnx")  # doctest: +SKIP
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx. Install it with: pip install 'boscage[onnx]'") from error
+    from boscage._onnx import tree_model
+
+    dtype = tree.schema.dtype if dtype is None else dtype
+    for name, value in (("dtype", dtype), ("compute", compute)):
+        if value not in ("float32", "float64"):
+            raise ValueError(f"{name} must be 'float32' or 'float64', got {value!r}.")
+    model = tree_model(tree, _checked_classes(tree, classes), dtype=dtype, compute=compute)
+    if path is not None:
+        onnx.save(model, str(path))
+    return model
+
+
+def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
+    """Turn an axis-parallel tree into a fitted scikit-learn ``DecisionTreeClassifier``.
+
+    Tools that know only scikit-learn's own tree, such as shap's tree explainer, then take it.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of numeric axis tests.
+    classes : array of shape (K,), optional
+        Labels in order; an estimator passes its own. Default: 0, 1, ….
+
+    Returns
+    -------
+    sklearn.tree.DecisionTreeClassifier
+        Node for node the same tree, with the same sides for missing values. scikit-learn rounds rows to float32, so a
+        float64 value within that rounding of a threshold may change sides; float32 rows never do.
+
+    Raises
+    ------
+    ValueError
+        The tree has linear tests, tests on categories or linear leaves.
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> tree.to_sklearn().predict([[0.2]]).tolist()
+    ['low']
+    """
+    from boscage._to_sklearn import sklearn_tree
+
+    return sklearn_tree(tree, _checked_classes(tree, classes))
+
+
+def _checked_classes(tree: Tree, classes: npt.ArrayLike | None) -> npt.NDArray[Any]:
+    labels = np.arange(tree.n_classes) if classes is None else np.asarray(classes)
+    if labels.shape != (tree.n_classes,):
+        raise ValueError(f"classes must hold {tree.n_classes} labels, got shape {labels.shape}.")
+    return labels
