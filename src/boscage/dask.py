@@ -482,7 +482,8 @@ class ClusterPasses:
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
         weights = self._on_partitions(_weigh_partition, self._asked._replace(prepare=prepare))
         self._lengths = [0 if weight is None else weight.count for weight in weights]
-        return reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
+        merged: WeightSurvey = reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
+        return merged
 
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all partitions."""
