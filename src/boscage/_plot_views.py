@@ -82,7 +82,7 @@ def plot_regions(
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> ax = plot_regions(TopDownTreeClassifier(max_leaf_nodes=4).fit(X, y), X, y)
     >>> ax.get_xlabel()
-    'petal width (cm)'
+    'petal length (cm)'
     """
     require_matplotlib()
     if not isinstance(resolution, (int, np.integer)) or resolution < 2:
