@@ -9,9 +9,6 @@ from rich.text import Text
 from boscage._compare_stats import Standing, rank
 from boscage._compare_types import Result
 
-_BLANK = "\N{NO-BREAK SPACE}"  # an ordinary space at the end of a cell is cut off
-
-
 def comparison_table(results: list[Result], standing: dict[str, Standing] | None = None) -> Table:
     """Lay out results, the most accurate first (fewer leaves on ties), failures last; fits 80 columns.
 
@@ -20,7 +17,8 @@ def comparison_table(results: list[Result], standing: dict[str, Standing] | None
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("splits", "criterion"):
         table.add_column(heading, no_wrap=True)
-    for heading in (f"accuracy ± sd{_BLANK}", "leaves", "depth", "fit", "predict"):
+    table.add_column("accuracy ± sd ", no_wrap=True)  # to the left: the star of some must not move the numbers
+    for heading in ("leaves", "depth", "fit", "predict"):
         table.add_column(heading, justify="right", no_wrap=True)
     for place, result in enumerate(sorted(results, key=rank)):
         where = (standing or {}).get(result.name)
@@ -63,7 +61,7 @@ def _numbers(result: Result, is_worse: bool) -> list[str]:
     accuracy, sd = result.mean("accuracy"), result.sd("accuracy")
     leaves, depth = result.mean("leaves"), result.mean("depth")
     return [
-        f"{accuracy:.3f} ± {0.0 if sd is None else sd:.3f}{'*' if is_worse else _BLANK}",
+        f"{accuracy:.3f} ± {0.0 if sd is None else sd:.3f}{'*' if is_worse else ''}",
         "-" if leaves is None else f"{leaves:.1f}",
         "-" if depth is None else f"{depth:.1f}",
         seconds(result.mean("fit_seconds")),
