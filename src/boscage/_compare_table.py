@@ -9,6 +9,7 @@ from rich.text import Text
 from boscage._compare_stats import Standing, rank
 from boscage._compare_types import Result
 
+
 def comparison_table(results: list[Result], standing: dict[str, Standing] | None = None) -> Table:
     """Lay out results, the most accurate first (fewer leaves on ties), failures last; fits 80 columns.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
+from boscage._callbacks import fit_task, with_callbacks
 from boscage._component import IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._grow import Job, Limits
@@ -148,6 +149,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopDownTreeClassifier:
         """Grow the tree.
 
@@ -164,6 +166,11 @@ class TopDownTreeClassifier(TreeClassifier):
         -------
         self
         """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         job, leaf = self._job(X, y, sample_weight)
         tree = self._grow(job)
         tree = prune(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
@@ -171,7 +178,6 @@ class TopDownTreeClassifier(TreeClassifier):
         self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
-        return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Grow the tree without pruning and return the path of its pruned subtrees.
