@@ -204,9 +204,9 @@ def inspect(model: Model, as_json: Json = False) -> None:
 def compare(
     data: Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP)] = "wdbc",
     target: Target = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the picture and the JSON file.")] = Path(
-        "boscage-compare"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the page, the picture and the JSON file.")
+    ] = Path("boscage-compare"),
     splits: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this split family (repeatable).")
     ] = None,
@@ -226,12 +226,15 @@ def compare(
 ) -> None:
     """Cross-validate every split family and criterion, next to scikit-learn.
 
-    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json and compare.png.
+    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json, compare.png and compare.html, a page
+    with the best tree of each family. A star marks what is significantly less accurate than the best.
     """
     from boscage.compare import Settings, Task, contenders
 
     rows = _training_data(data, target, None, categorical, drop)
-    task = Task(Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features))
+    task = Task(
+        Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features), feature_names=tuple(rows.feature_names)
+    )
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf)
     _check_names({"splits": splits or [], "criterion": criterion or []})
     chosen = [
@@ -242,11 +245,11 @@ def compare(
     ]
     out.mkdir(parents=True, exist_ok=True)
     results, interrupted = _run(task, settings, chosen)
-    record = _store(out, task, settings, results, interrupted)
+    record = _store(out, task, settings, results, [] if interrupted else chosen, interrupted)
     if as_json:
         _print_json(record)
     else:
-        _print_table(results)
+        _print_table(results, settings)
     if interrupted:
         tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
         raise typer.Exit(INTERRUPTED)
@@ -408,30 +411,35 @@ def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[
     return results, False
 
 
-def _store(out: Path, task: Task, settings: Settings, results: list[Result], interrupted: bool) -> dict[str, Any]:
+def _store(
+    out: Path, task: Task, settings: Settings, results: list[Result], chosen: list[Contender], interrupted: bool
+) -> dict[str, Any]:
     from boscage._compare_files import as_record, write_json, write_picture
+    from boscage._compare_html import write_report
 
     record = as_record(task, settings, results, interrupted=interrupted)
     write_json(out / "compare.json", record)
-    written = "compare.json"
+    written = ["compare.json"]
     try:
-        write_picture(out / "compare.png", task, results)
-        written += " and compare.png"
+        write_picture(out / "compare.png", task, results, settings)
+        written.append("compare.png")
     except ImportError:
         tell("no picture: it needs the package matplotlib (pip install 'boscage[plot]')", style="yellow")
-    tell(f"wrote {written} in {out}")
+    write_report(out / "compare.html", task, settings, results, chosen)
+    tell(f"wrote {', '.join(written)} and compare.html in {out}")
     return record
 
 
-def _print_table(results: list[Result]) -> None:
+def _print_table(results: list[Result], settings: Settings) -> None:
     from rich.console import Console
 
+    from boscage._compare_stats import standings
     from boscage._compare_table import comparison_notes, comparison_table
 
     console = Console(highlight=False)
     if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
         console = Console(highlight=False, width=200)
-    console.print(comparison_table(results))
+    console.print(comparison_table(results, standings(results, settings)))
     for note in comparison_notes(results):
         console.print(note, soft_wrap=True)
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from boscage._callbacks import fit_task, with_callbacks
 from boscage._component import Fact, IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._finish import Finish, choose
@@ -159,6 +160,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopDownTreeClassifier:
         """Grow the tree.
 
@@ -175,12 +177,16 @@ class TopDownTreeClassifier(TreeClassifier):
         -------
         self
         """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         job, leaf = self._job(X, y, sample_weight)
         finish = choose(job, self._grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
         self._keep(finish(self._grow(job), job), job)
         if hasattr(self, "reading_"):
             del self.reading_
-        return self
 
     def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
         """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.

@@ -100,6 +100,7 @@ def _table(job: Job, table: int) -> None:
     weighting, n = ("error" if table <= 3 else "class"), ROWS[table]
     seeds, budgets, seconds = SPEND[job.budget]
     printed = json.loads(files("boscage.experiments").joinpath("weighted_optimal.json").read_text())[str(table)]
+    job.expect(len(DATA) * seeds * (1 + len(COPIES) * len(budgets)))
     header, rows = ["p"], []
     for title, _ in DATA.values():
         header += [f"{title}: DaB", "(paper)", f"{title}: sampling", "(paper)", f"{title}: exact weights"]
@@ -168,6 +169,7 @@ def _figure(job: Job, figure: int) -> None:
         outcome = _outcome(tree, X, y, weight)
         _draw(ax, tree, X, y)
         ax.set_title(f"{title}\nweighted loss {outcome['loss']:.3f}, {outcome['leaves']} leaves")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, markerscale=3)
     path = job.out / f"weighted-optimal-figure-{figure}.png"
     fig.savefig(path, dpi=110)
     plt.close(fig)
@@ -182,4 +184,3 @@ def _draw(ax: Any, tree: OptimalTreeClassifier, X: npt.NDArray[Any], y: npt.NDAr
     ax.contourf(*grid, region, levels=[-0.5, 0.5, 1.5], colors=["#f6c28b", "#8fbbe8"])
     for label, colour in ((0, "#a34a00"), (1, "#0b3d80")):
         ax.plot(*X[y == label].T, ".", ms=3, color=colour, label=f"class {label}")
-    ax.legend(loc="upper right", fontsize=8)
