@@ -15,6 +15,8 @@ namespace rf = boscage::refine;
 
 // Up to this many products a pass is over before a thread of its own would have started.
 constexpr double kShortWork = 1e6;
+// The deviation of a column is taken as at least this share of its range.
+constexpr double kLeastShare = 0.1;
 
 // Which rows of X to learn from.
 struct BoundSample {
@@ -119,6 +121,7 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
     standard = rf::make_standard(source, sample, pool, control);
+    rf::widen(standard, kLeastShare, source, sample, pool, control);
     rf::Polisher<T> polisher(source, standard, sample, soft_tree(arrays, standard), call.batch, pool, control);
     found = polisher.run(
         {call.epochs, call.learning_rate, call.l2, call.first_slope, call.last_slope, call.seed, call.time_limit});
@@ -145,7 +148,8 @@ nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundS
   const double work = static_cast<double>(stored * source.width) * static_cast<double>(arrays.classes * call.max_iter);
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
-    const rf::Standard standard = rf::make_standard(source, sample, pool, control);
+    rf::Standard standard = rf::make_standard(source, sample, pool, control);
+    rf::widen(standard, kLeastShare, source, sample, pool, control);
     found = rf::fit_leaf_models<T>(source, standard, sample, members, view(call.shares), arrays.classes,
                                    {call.l2, call.max_iter, call.tolerance}, pool, control);
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "oblique/block_sum.hpp"
 
@@ -55,6 +56,40 @@ Standard make_standard(const RowSource& source, const Sample& sample, Pool& pool
     out.inverse.push_back(varies ? 1 / deviation : 0.0);
   }
   return out;
+}
+
+void widen(Standard& standard, double share, const RowSource& source, const Sample& sample, Pool& pool,
+           const Control& control) {
+  const auto width = static_cast<size_t>(source.width);
+  const int64_t blocks = block_count(sample.size());
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  std::vector<double> least(static_cast<size_t>(blocks) * width, kNone), most(least.size(), -kNone);
+  for_blocks(blocks, pool.threads() > 1 ? &pool : nullptr, [&](int64_t block) {
+    control.check();
+    const auto reader = source.reader();
+    std::vector<double> row(width);
+    const auto first = static_cast<size_t>(block) * width;
+    const int64_t end = std::min(sample.size(), (block + 1) * kBlockRows);
+    for (int64_t i = block * kBlockRows; i < end; ++i) {
+      reader->read(sample.rows[static_cast<size_t>(i)], row.data());
+      for (size_t j = 0; j < width; ++j) {
+        least[first + j] = std::min(least[first + j], row[j]);
+        most[first + j] = std::max(most[first + j], row[j]);
+      }
+    }
+  });
+  for (size_t j = 0; j < width; ++j) {
+    if (standard.inverse[j] == 0) continue;
+    double low = kNone, high = -kNone;
+    for (size_t at = j; at < least.size(); at += width) {
+      low = std::min(low, least[at]);
+      high = std::max(high, most[at]);
+    }
+    const double wide = share * high - share * low;
+    if (!(wide > standard.deviation[j]) || !std::isfinite(wide)) continue;
+    standard.deviation[j] = wide;
+    standard.inverse[j] = 1 / wide;
+  }
 }
 
 template <class T>

@@ -28,6 +28,11 @@ struct Standard {
 
 Standard make_standard(const RowSource& source, const Sample& sample, Pool& pool, const Control& control);
 
+// Deviations raised to this share of the column's range: a column that is almost always the same, as a pixel at the
+// border, would otherwise tower over all others in the few rows where it is not.
+void widen(Standard& standard, double share, const RowSource& source, const Sample& sample, Pool& pool,
+           const Control& control);
+
 template <class T>
 class Batch {
  public:

@@ -1,7 +1,7 @@
 // A multinomial linear model in every leaf, drawn towards constant class shares.
 //
 // In a leaf of weight W, mean m and constant shares q, the scores of the classes present are
-//   z_c = log q_c + delta_c + B_c . (x - m) / s      (s: the columns' deviations over all rows)
+//   z_c = log q_c + delta_c + B_c . (x - m) / s      (s: the standard's deviations)
 // and  sum_i w_i [log(sum_c e^z_c + sum of q over absent classes) - z_y] + l2 / 2 (|B|^2 + |delta|^2)  is minimised by
 // L-BFGS. Leaves are fitted one beside the other, each by one thread.
 #pragma once

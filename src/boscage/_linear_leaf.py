@@ -32,7 +32,7 @@ class Linear(Leaf):
 
     .. math:: z_c = \log q_c + \delta_c + B_c \cdot (x - m)/s,
 
-    s being the columns' deviations over all rows, and
+    s being the columns' deviations over all rows (at least a tenth of their ranges), and
 
     .. math:: \sum_i w_i\,[\log \textstyle\sum_c e^{z_c} - z_{y_i}] + \frac{l_2}{2}\,(\|B\|^2 + \|\delta\|^2)
 

@@ -23,7 +23,7 @@ __all__ = ["Polish"]
 
 MODES = ("soft", "hard", "auto")
 _FIRST_SLOPE = 2.0
-_LAST_SLOPE = {"soft": 4.0, "hard": 16.0}
+_LAST_SLOPE = {"soft": 2.0, "hard": 16.0}
 _STEPS = 1500
 
 
@@ -36,8 +36,9 @@ class Polish(Component):
 
     .. math:: -\frac1W \sum_i w_i \log \sum_l r_l(x_i)\,V_{l,y_i} + \frac{l_2}{2} \sum_v \|\theta_v\|^2
 
-    over standardised columns, while κ rises. Tests begin at those of the grown tree, stretched so that the mean of
-    \|θ·x + b\| over the rows of a node is 1.
+    over standardised columns (the deviation taken as at least a tenth of the column's range), while κ goes from its
+    first to its last value. Tests begin at those of the grown tree, stretched so that the mean of \|θ·x + b\| over the
+    rows of a node is 1.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class Polish(Component):
     l2 : float, default=3e-4
         Strength of the penalty, at least 0. Without it polishing overfits.
     slope : float or "auto", default="auto"
-        Last value of κ, > 0; the first is 2. "auto": 4 for "soft", 16 for "hard".
+        Last value of κ, > 0; the first is 2. "auto": 2 for "soft", 16 for "hard".
     time_limit : float or None, default=None
         Seconds after which the tests are taken as they are, with a warning. What is found then depends on the machine.
 
