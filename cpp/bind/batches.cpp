@@ -62,20 +62,20 @@ template <class T>
 Parts sum_means(const Strided2<T>& X, const In1<double>& weight, double unit, int64_t first_block, int threads) {
   const auto rows = make_rows(X, {}, weight, 0);
   return sum_over(X, first_block, X.shape(1) + 1, threads, [&](int64_t begin, int64_t end, int, double* out) {
-    for (int64_t row = begin; row < end; ++row) st::add_to_mean(rows, row, unit, out);
+    st::for_rows(rows, begin, end, [&](const auto& tile, int64_t row) { st::add_to_mean(tile, row, unit, out); });
   });
 }
 
 template <class T>
 Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, const In1<double>& shift,
-                  const In1<double>& low, const In1<double>& high, int64_t first_block, int threads) {
+                  const In1<double>& per_unit, int64_t first_block, int threads) {
   const auto rows = make_rows(X, {}, weight, 0);
-  const st::Range range{copy(low), copy(high)};
-  const std::vector<double> centre = copy(shift);
-  if (centre.size() != X.shape(1) || low.size() != X.shape(1) || high.size() != X.shape(1))
-    throw std::invalid_argument("shift, low and high need one number per column.");
+  const std::vector<double> centre = copy(shift), scale = copy(per_unit);
+  if (centre.size() != X.shape(1) || scale.size() != X.shape(1))
+    throw std::invalid_argument("shift and per_unit need one number per column.");
   return sum_over(X, first_block, X.shape(1), threads, [&](int64_t begin, int64_t end, int, double* out) {
-    for (int64_t row = begin; row < end; ++row) st::add_to_variance(rows, row, unit, centre, range, out);
+    st::for_rows(rows, begin, end,
+                 [&](const auto& tile, int64_t row) { st::add_to_variance(tile, row, unit, centre, scale, out); });
   });
 }
 
@@ -183,8 +183,7 @@ void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
   module.def("sum_means", &sum_means<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
              nb::arg("first_block"), nb::arg("threads"));
   module.def("sum_squares", &sum_squares<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
-             nb::arg("shift").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert(),
-             nb::arg("first_block"), nb::arg("threads"));
+             nb::arg("shift").noconvert(), nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
   pass.def("sums", &StochasticPass::sums<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
            nb::arg("weight").noconvert(), nb::arg("first_block"), nb::arg("threads"));
 }
@@ -208,6 +207,10 @@ void bind_batches(nb::module_& module) {
       .def("ask", &StochasticGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &StochasticGrowth::tell, nb::arg("sums").noconvert())
       .def("tree", &StochasticGrowth::tree);
+  module.def(
+      "per_unit",
+      [](const In1<double>& low, const In1<double>& high) { return give(st::units_of({copy(low), copy(high)})); },
+      nb::arg("low").noconvert(), nb::arg("high").noconvert());
   module.def(
       "reciprocal_deviations",
       [](const In1<double>& variance, const In1<double>& low, const In1<double>& high) {

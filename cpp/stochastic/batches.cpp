@@ -1,6 +1,7 @@
 #include "stochastic/batches.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -9,7 +10,7 @@ namespace boscage::stochastic {
 namespace {
 
 // Numbers of X that stay in the cache while all steps of a route read them.
-constexpr int64_t kTileNumbers = 1 << 13;
+constexpr int64_t kTileNumbers = 1 << 12, kMostTileRows = 512;
 
 }  // namespace
 
@@ -28,53 +29,161 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
     : route_(route),
       frame_(frame),
       shape_(shape),
-      tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), 16, kBlockRows)),
-      reach_(route.steps.size() * static_cast<size_t>(tile_rows_)) {
-  frame_.norm.resize(static_cast<size_t>(frame.unit_rows ? tile_rows_ : 0));
+      tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), kRouteLanes, kMostTileRows) /
+                 kRouteLanes * kRouteLanes),
+      width_((frame.columns + kRouteLanes) / kRouteLanes * kRouteLanes),
+      members_(static_cast<size_t>(shape.classes)) {
+  for (const RouteStep& step : route.steps)
+    sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
+  if (route.steps.empty()) sides_ = 1;
+  const auto n = static_cast<size_t>(tile_rows_), sides = static_cast<size_t>(sides_);
+  by_column_.resize(n * static_cast<size_t>(frame.columns));
+  by_row_.resize(n * static_cast<size_t>(width_));
+  norm_.assign(n, 1.0);
+  weight_.resize(n);
+  reach_.resize(n * route.steps.size());
+  side_weight_.resize(n * sides);
+  side_lever_.resize(n * sides);
+  counts_.resize(2 * route.steps.size());
+  sums_.resize(sides * static_cast<size_t>(shape.classes * (width_ + 1)));
 }
 
 template <class T>
 void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, int64_t first, double* out) {
-  const Matrix<T>& X = rows.X;
+  std::fill(sums_.begin(), sums_.end(), 0.0);
+  std::fill(counts_.begin(), counts_.end(), 0);
   for (int64_t at = begin; at < end; at += tile_rows_) {
-    const int64_t count = std::min(tile_rows_, end - at);
-    Matrix<T> tile{X.data + at * X.row_stride, count, X.columns, X.row_stride, 1};
-    if (X.column_stride != 1) {
-      copy_.resize(static_cast<size_t>(count * X.columns));
-      for (int64_t j = 0; j < X.columns; ++j)
-        for (int64_t i = 0; i < count; ++i) copy_[static_cast<size_t>(i * X.columns + j)] = X(at + i, j);
-      tile = {copy_.data(), count, X.columns, X.columns, 1};
+    load(rows, at, std::min(tile_rows_, end - at), first);
+    divide();
+    add_classes();
+  }
+  unload(out);
+}
+
+// Brings a tile into both forms: as the kernels of dense rows see it, shift taken off unless that is done late.
+template <class T>
+void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first) {
+  const Matrix<T>& X = rows.X;
+  const int64_t d = X.columns, padded = (count + kRouteLanes - 1) / kRouteLanes * kRouteLanes;
+  const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
+  for (int64_t j = 0; j < d; ++j) {
+    const double shift = is_shifted ? frame_.shift[static_cast<size_t>(j)] : 0.0;
+    double* column = by_column_.data() + j * padded;
+    const T* from = X.data + begin * X.row_stride + j * X.column_stride;
+    if (X.row_stride == 1) {  // the loop that the compiler makes wide
+      for (int64_t i = 0; i < count; ++i) column[i] = static_cast<double>(from[i]) - shift;
+    } else {
+      for (int64_t i = 0; i < count; ++i) column[i] = static_cast<double>(from[i * X.row_stride]) - shift;
     }
-    measure_norms(frame_, tile, 0, count, first + at, frame_.norm.data());
-    const auto from = static_cast<size_t>(at), n = static_cast<size_t>(count);
-    const auto weight = rows.weight.empty() ? rows.weight : rows.weight.subspan(from, n);
-    add_tile({tile, rows.label.subspan(from, n), weight, rows.classes}, out);
+    std::fill(column + count, column + padded, 0.0);
+  }
+  for (int64_t i = 0; i < padded; i += kRouteLanes)
+    for (int64_t j = 0; j < d; ++j)
+      for (int64_t r = 0; r < kRouteLanes; ++r)
+        by_row_[static_cast<size_t>((i + r) * width_ + j)] = by_column_[static_cast<size_t>(j * padded + i + r)];
+  for (auto& members : members_) members.clear();
+  for (int64_t i = 0; i < count; ++i) {
+    by_row_[static_cast<size_t>(i * width_ + d)] = 1.0;
+    weight_[static_cast<size_t>(i)] = rows.weight_of(begin + i);
+    members_[static_cast<size_t>(rows.label[static_cast<size_t>(begin + i)])].push_back(static_cast<int32_t>(i));
+  }
+  std::fill(weight_.begin() + count, weight_.begin() + padded, 0.0);
+  tile_ = {padded, d, width_, by_column_.data(), by_row_.data(), norm_.data(), weight_.data()};
+  measure(rows, begin, count, first);
+}
+
+// Norms as measure_norms makes them; rows whose squares overflow or vanish are left to it.
+template <class T>
+void RouteSums<T>::measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first) {
+  if (!frame_.unit_rows) return measure_norms(frame_, rows.X, begin, begin + count, first, nullptr);
+  const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
+  const double* shift = is_shifted || frame_.shift.empty() ? nullptr : frame_.shift.data();
+  square_tile(tile_, shift, frame_.factor.empty() ? nullptr : frame_.factor.data(), norm_.data());
+  for (int64_t i = 0; i < count; ++i) {
+    double& norm = norm_[static_cast<size_t>(i)];
+    const double square = norm + frame_.constant * frame_.constant;
+    if (square > 1e-200 && square < 1e200)
+      norm = 1 / std::sqrt(square);
+    else
+      measure_norms(frame_, rows.X, begin + i, begin + i + 1, first, &norm);
+  }
+  std::fill(norm_.begin() + count, norm_.begin() + tile_.rows, 0.0);
+}
+
+template <class T>
+void RouteSums<T>::divide() {
+  const int64_t n = tile_rows_;
+  if (route_.steps.empty()) {
+    for (int64_t i = 0; i < tile_.rows; ++i) {
+      side_weight_[static_cast<size_t>(i)] = weight_[static_cast<size_t>(i)];
+      side_lever_[static_cast<size_t>(i)] = weight_[static_cast<size_t>(i)] * norm_[static_cast<size_t>(i)];
+    }
+    return;
+  }
+  const auto reach_of = [&](int32_t step) { return step < 0 ? nullptr : reach_.data() + step * n; };
+  int64_t side = 0;
+  for (size_t i = 0; i < route_.steps.size(); ++i) {
+    const RouteStep& step = route_.steps[i];
+    const Division& division = step.division;
+    RouteRun run{};
+    run.theta = division.test.theta.data();
+    run.offset = division.test.offset;
+    run.cut_left = division.cut_left;
+    run.cut_right = division.cut_right;
+    run.reach = i == 0 ? nullptr : reach_of(static_cast<int32_t>(i));
+    run.left = reach_of(step.left);
+    run.right = reach_of(step.right);
+    if (division.sum_left) {
+      run.left_weight = side_weight_.data() + side * n;
+      run.left_lever = side_lever_.data() + side++ * n;
+    }
+    if (division.sum_right) {
+      run.right_weight = side_weight_.data() + side * n;
+      run.right_lever = side_lever_.data() + side++ * n;
+    }
+    divide_tile(tile_, run);
+    counts_[2 * i] += run.counts[0];
+    counts_[2 * i + 1] += run.counts[1];
   }
 }
 
 template <class T>
-void RouteSums<T>::add_tile(const TrainingRows<Matrix<T>>& tile, double* out) {
-  NodeBlock all;
-  all.count = tile.size();
-  if (route_.steps.empty()) {
-    add_block(tile, frame_, all, out);
-    return;
+void RouteSums<T>::add_classes() {
+  std::vector<const double*> weights, levers;
+  for (int64_t side = 0; side < sides_; ++side) {
+    weights.push_back(side_weight_.data() + side * tile_rows_);
+    levers.push_back(side_lever_.data() + side * tile_rows_);
   }
-  const auto reach_of = [&](int32_t step) {
-    return step < 0 ? nullptr : reach_.data() + static_cast<int64_t>(step) * tile_rows_;
+  std::vector<double*> sums(weights.size());
+  for (size_t k = 0; k < members_.size(); ++k) {
+    if (members_[k].empty()) continue;
+    for (size_t side = 0; side < sums.size(); ++side)
+      sums[side] = sums_.data() + (k * sums.size() + side) * static_cast<size_t>(width_ + 1);
+    add_to_sums(tile_, members_[k].data(), static_cast<int64_t>(members_[k].size()), weights.data(), levers.data(),
+                sums.data(), sides_);
+  }
+}
+
+template <class T>
+void RouteSums<T>::unload(double* out) const {
+  const int64_t d = shape_.columns;
+  const auto take = [&](int64_t side) {
+    for (int32_t k = 0; k < shape_.classes; ++k) {
+      const double* sums = sums_.data() + (k * sides_ + side) * (width_ + 1);
+      *out++ = sums[width_];
+      *out++ = sums[d];
+      out = std::copy(sums, sums + d, out);
+    }
   };
+  if (route_.steps.empty()) take(0);
+  int64_t side = 0;
   for (size_t i = 0; i < route_.steps.size(); ++i) {
     const RouteStep& step = route_.steps[i];
-    NodeBlock node = all;
-    node.reach = i == 0 ? nullptr : reach_of(static_cast<int32_t>(i));
-    node.left = reach_of(step.left);
-    node.right = reach_of(step.right);
-    if (step.division.sum_left) node.left_sums = std::exchange(out, out + shape_.size());
-    if (step.division.sum_right) node.right_sums = std::exchange(out, out + shape_.size());
-    divide_block(tile, frame_, std::span<const Division>(&step.division, 1), std::span<NodeBlock>(&node, 1));
+    if (step.division.sum_left) take(side++);
+    if (step.division.sum_right) take(side++);
     if (!step.is_wanted) continue;
-    *out++ += static_cast<double>(node.counts[0]);
-    *out++ += static_cast<double>(node.counts[1]);
+    *out++ = static_cast<double>(counts_[2 * i]);
+    *out++ = static_cast<double>(counts_[2 * i + 1]);
   }
 }
 

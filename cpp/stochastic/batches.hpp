@@ -17,6 +17,7 @@
 #include "stochastic/divide.hpp"
 #include "stochastic/frame.hpp"
 #include "stochastic/reduce.hpp"
+#include "stochastic/route_kernel.hpp"
 #include "stochastic/sums.hpp"
 
 namespace boscage::stochastic {
@@ -40,21 +41,30 @@ struct Route {
 template <class T>
 class RouteSums {
  public:
-  // `frame` without norms; both must outlive this.
+  // `frame` without norms; the route must outlive this.
   RouteSums(const Route& route, const Frame& frame, const SumShape& shape);
 
-  // Adds rows begin .. end - 1 to `out`; `first` is added to row numbers in messages.
+  // Sums of a block, rows begin .. end - 1, into zeros; `first` is added to row numbers in messages.
   void add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, int64_t first, double* out);
 
  private:
-  void add_tile(const TrainingRows<Matrix<T>>& tile, double* out);
+  void load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
+  void measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
+  void divide();
+  void add_classes();
+  void unload(double* out) const;
 
   const Route& route_;
   Frame frame_;
   SumShape shape_;
-  int64_t tile_rows_;
-  std::vector<T> copy_;
-  std::vector<double> reach_;  // one tile for each step
+  int64_t tile_rows_, width_, sides_ = 0;
+  RouteTile tile_{};
+  std::vector<double> by_column_, by_row_, norm_, weight_;
+  std::vector<double> reach_;  // of each step
+  std::vector<double> side_weight_, side_lever_;
+  std::vector<double> sums_;                   // class by class, side by side: width_ + 1 numbers
+  std::vector<int64_t> counts_;                // of each step, left and right
+  std::vector<std::vector<int32_t>> members_;  // rows of each class
 };
 
 class BatchGrowth {
@@ -98,6 +108,27 @@ class BatchGrowth {
   std::vector<int32_t> nodes_;     // node of grower_ of each step of the last route
   Route route_;
 };
+
+// Calls add(tile, row) for rows begin .. end - 1, a few at a time from a copy where columns lie far apart.
+template <class T, class Add>
+void for_rows(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, Add add) {
+  constexpr int64_t kTileRows = 128;
+  std::vector<T> copy;
+  for (int64_t at = begin; at < end; at += kTileRows) {
+    const Matrix<T>& X = rows.X;
+    const int64_t count = std::min(kTileRows, end - at);
+    TrainingRows<Matrix<T>> tile = rows;
+    tile.X = {X.data + at * X.row_stride, count, X.columns, X.row_stride, 1};
+    if (X.column_stride != 1) {
+      copy.resize(static_cast<size_t>(count * X.columns));
+      for (int64_t j = 0; j < X.columns; ++j)
+        for (int64_t i = 0; i < count; ++i) copy[static_cast<size_t>(i * X.columns + j)] = X(at + i, j);
+      tile.X = {copy.data(), count, X.columns, X.columns, 1};
+    }
+    if (!rows.weight.empty()) tile.weight = rows.weight.subspan(static_cast<size_t>(at), static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) add(tile, i);
+  }
+}
 
 // Sums over the blocks of some rows, reduced as far as they are neighbours: add(begin, end, thread, sums) of a block.
 template <class Add>

@@ -64,7 +64,9 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
 struct Range {
   std::vector<double> low, high;
 
-  double half(size_t j) const { return high[j] / 2 - low[j] / 2; }
+  bool is_wide(size_t j) const { return high[j] / 2 - low[j] / 2 > 0; }
+  // A power of two near half the range, in which distances are measured so that no square overflows.
+  double unit(size_t j) const;
 };
 
 // A power of two by which weights are multiplied so that they sum to at most 1. Any power gives the same bits in the
@@ -73,10 +75,12 @@ double weight_unit(double total);
 // The columns, then the weight.
 template <class Rows>
 void add_to_mean(const TrainingRows<Rows>& rows, int64_t row, double unit, double* sum);
-// Squares in units of half the range, so that none overflows; sparse rows add the weight of their entries behind them.
+// Squares of distances; sparse rows add the weight of their entries behind them.
 template <class Rows>
 void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, const std::vector<double>& shift,
-                     const Range& range, double* sum);
+                     const std::vector<double>& per_unit, double* sum);
+// 1 / unit of each column, 0 for a constant one.
+std::vector<double> units_of(const Range& range);
 // The means out of the sums of add_to_mean, inside the range.
 std::vector<double> to_shift(const std::vector<double>& sums, const Range& range);
 // Reciprocal deviations; 0 for a constant column.

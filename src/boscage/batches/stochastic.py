@@ -37,17 +37,16 @@ class Means:
 
 @dataclass(frozen=True)
 class Squares:
-    """Weighted squares of the distance from the shift, in units of half the range."""
+    """Weighted squares of the distance from the shift, in a unit for each column: a power of two near its range."""
 
     unit: float
     shift: Floats
-    low: Floats
-    high: Floats
+    per_unit: Floats
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
-        args = (self.unit, self.shift, self.low, self.high)
-        return to_parts(_core.sum_squares(rows.X, rows.weight, *args, first_block, threads))
+        native = _core.sum_squares(rows.X, rows.weight, self.unit, self.shift, self.per_unit, first_block, threads)
+        return to_parts(native)
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Moments:
     """Means and standard deviations of the columns, made by two passes."""
 
     shift: Floats
-    variance: Floats  # in units of half the range, squared
+    variance: Floats  # in the columns' units, squared
     low: Floats
     high: Floats
 
@@ -111,13 +110,14 @@ class Moments:
         unit = math.ldexp(1.0, -math.frexp(weight)[1])  # any power of two gives the same bits in the end
         means = sums(Means(unit))
         shift = np.clip(means[:-1] / means[-1], low, high)
-        variance = sums(Squares(unit, shift, low, high)) / means[-1]
+        variance = sums(Squares(unit, shift, _core.per_unit(low, high))) / means[-1]
         return cls(shift, variance, low, high)
 
     @property
     def deviations(self) -> Floats:
         """Standard deviations; 0 for a constant column."""
-        return (self.high / 2 - self.low / 2) * np.sqrt(self.variance)
+        per_unit = _core.per_unit(self.low, self.high)
+        return np.divide(np.sqrt(self.variance), per_unit, out=np.zeros_like(per_unit), where=per_unit > 0)
 
     @property
     def factor(self) -> Floats:
