@@ -253,6 +253,9 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = Path(
         "boscage-reproduce"
     ),
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the paper (repeatable).")
+    ] = None,
 ) -> None:
     """Run the experiments of a paper again: tables and figures, its printed numbers beside ours.
 
@@ -260,7 +263,11 @@ def reproduce(
     """
     from boscage.experiments import run
 
-    for path in run(paper, table, figure, budget, out, tell):
+    for text in setting or ():
+        if "=" not in text:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+    options = dict(text.split("=", 1) for text in setting or ())
+    for path in run(paper, table, figure, budget, out, tell, options):
         typer.echo(path)
 
 

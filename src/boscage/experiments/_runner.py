@@ -1,6 +1,7 @@
 """What all papers share: cells that are computed once and kept, resuming, progress, Markdown tables.
 
-A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers) and ``reproduce(job)``. It asks ``job.cell`` for
+A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers), ``reproduce(job)`` and perhaps ``OPTIONS``
+(names and types of settings that can be changed). It asks ``job.cell`` for
 every number it needs: a cell that is already in the results file of the output folder is not computed again, and the
 file is written after each new one, so that an interrupted run goes on where it stopped.
 """
@@ -11,13 +12,18 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PAPERS = {"lomtree": "lomtree", "stochastic": "stochastic", "weighted-optimal": "weighted_optimal"}
+PAPERS = {
+    "lomtree": "lomtree",
+    "stochastic": "stochastic",
+    "weighted-optimal": "weighted_optimal",
+    "wodt": "wodt",
+}
 BUDGETS = ("quick", "full")
 
 
@@ -37,6 +43,8 @@ class Job:
         Folder of the results.
     tell : callable
         Gets one line of text after each cell.
+    options : dict
+        Settings in place of the budget's; which there are is the module's business.
     """
 
     paper: str
@@ -45,6 +53,7 @@ class Job:
     budget: str
     out: Path
     tell: Callable[[str], None]
+    options: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     written: list[Path] = field(default_factory=list)
 
@@ -55,7 +64,7 @@ class Job:
 
     def cell(self, name: str, settings: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the result of ``work``, from the file if it was computed before with the same settings."""
-        key = hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
+        key = _key(name, settings)
         known = self.results.get(key)
         if known is None:
             start = time.monotonic()
@@ -66,11 +75,20 @@ class Job:
         result: dict[str, Any] = known["result"]
         return result
 
+    def known(self, name: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a cell that was computed before, or None."""
+        found = self.results.get(_key(name, settings))
+        return None if found is None else found["result"]
+
     def write(self, name: str, text: str) -> None:
         """Write a text file into the output folder."""
         path = self.out / name
         write_text(path, text)
         self.written.append(path)
+
+
+def _key(name: str, settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -102,6 +120,7 @@ def run(
     budget: str = "quick",
     out: str | Path = "boscage-reproduce",
     tell: Callable[[str], None] = lambda line: None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Run a paper's experiments again.
 
@@ -117,6 +136,8 @@ def run(
         Folder for the results; a run into the same folder goes on where the last one stopped.
     tell : callable
         Gets one line of text after each step.
+    options : mapping, optional
+        Settings of the paper's experiments in place of the budget's, as text or values.
 
     Returns
     -------
@@ -134,10 +155,24 @@ def run(
         if wanted is not None and wanted not in known:
             raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {', '.join(map(str, known))}.")
         chosen.append((wanted,) if wanted is not None else known if other is None else ())
+    settings = _options(module, paper, options or {})
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = Job(paper, chosen[0], chosen[1], budget, folder, tell)
+    job = Job(paper, chosen[0], chosen[1], budget, folder, tell, settings)
     if job.store.exists():
         job.results = json.loads(job.store.read_text(encoding="utf-8"))
     module.reproduce(job)
     return [*job.written, job.store]
+
+
+def _options(module: Any, paper: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names and turn text into values."""
+    known = getattr(module, "OPTIONS", {})
+    for name, value in given.items():
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"{name}={value!r} is not a setting of {paper}. There are: {listed}.")
+    try:
+        return {name: known[name](value) for name, value in given.items()}
+    except ValueError as error:
+        raise ValueError(f"A setting of {paper} has the wrong type: {error}.") from None
