@@ -132,7 +132,7 @@ def test_stochastic_trees_reach_the_printed_numbers(small_stochastic, tmp_path):
     for data, floor in (("promoters", 0.85), ("heart-disease", 0.78), ("heart", 0.79)):
         assert max(value for name, value in mean.items() if name.startswith(f"figure 1 {data} ")) >= floor
     assert mean["appendix one plane frequency leaves"] > 0.96
-    assert mean["figure 3 d=6 look-ahead, 4 leaves"] > 0.85
+    assert mean["figure 3 d=6 look-ahead, at most 8 leaves"] > 0.85
     assert mean["table 1 b=0.0"] == pytest.approx(0.5 + 1 / np.pi, abs=0.01)
     # Two draws: their chance excess of one class lends the constant some weight.
     assert mean["table 1 b=3.0"] == pytest.approx(0.5 + 0.316 / np.pi, abs=0.03)
