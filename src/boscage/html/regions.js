@@ -16,7 +16,13 @@ class Regions {
   build() {
     const names = this.tree.columns.map((column) => column.name);
     const pick = (axis, label) => select(label, names, this[axis], (column) => this.setAxis(axis, column));
-    const bar = element("div", { className: "bosc-axes" }, pick("across", "Column across"), element("span", {}, "×"), pick("up", "Column upwards"));
+    const bar = element(
+      "div",
+      { className: "bosc-axes" },
+      pick("across", "Column across"),
+      element("span", {}, "×"),
+      pick("up", "Column upwards"),
+    );
     this.canvas = element("canvas", { className: "bosc-regions-canvas", role: "img" });
     this.canvas.addEventListener("click", (event) => this.choose(event));
     const note = "The other columns keep the values of the row. A click moves the row.";
@@ -48,7 +54,10 @@ class Regions {
     this.spans = [this.bounds(this.across), this.bounds(this.up)];
     this.colors = this.tree.colors.map(rgbOf);
     this.paper = rgbOf(themeColor(this.canvas, "panel"));
-    this.canvas.setAttribute("aria-label", `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`,
+    );
     this.grids = [REGION.coarse, REGION.fine].map(emptyGrid);
     this.paint(this.grids[0], 0, REGION.coarse);
     this.draw(0);
@@ -66,7 +75,12 @@ class Regions {
   }
 
   get area() {
-    return { x: REGION.left, y: REGION.top, width: this.width - REGION.left - REGION.right, height: REGION.height - REGION.top - REGION.bottom };
+    return {
+      x: REGION.left,
+      y: REGION.top,
+      width: this.width - REGION.left - REGION.right,
+      height: REGION.height - REGION.top - REGION.bottom,
+    };
   }
 
   // Lines first to last of a grid: one pixel for each prediction.
@@ -126,7 +140,9 @@ class Regions {
   drawAxis(axis, column) {
     const { context, area } = this;
     const { categories } = this.tree.columns[column];
-    const ticks = categories ? categoryTicks(categories) : niceTicks(...this.spans[axis], 5).map((value) => [value, formatNumber(value)]);
+    const ticks = categories
+      ? categoryTicks(categories)
+      : niceTicks(...this.spans[axis], 5).map((value) => [value, formatNumber(value)]);
     context.fillStyle = themeColor(this.canvas, "muted");
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = axis === 0 ? "top" : "middle";
@@ -159,7 +175,10 @@ class Regions {
     const [x, y] = this.place(this.state.x[this.across], this.state.x[this.up]);
     if (Number.isNaN(x + y)) return;
     const { context } = this;
-    for (const [color, width] of [["panel", 4], ["ink", 2]]) {
+    for (const [color, width] of [
+      ["panel", 4],
+      ["ink", 2],
+    ]) {
       context.beginPath();
       context.arc(x, y, 7, 0, 2 * Math.PI);
       context.strokeStyle = themeColor(this.canvas, color);
@@ -173,7 +192,10 @@ class Regions {
     const across = (event.offsetX - area.x) / area.width;
     const up = 1 - (event.offsetY - area.y) / area.height;
     if (across < 0 || across > 1 || up < 0 || up > 1) return;
-    this.state.change([[this.across, tidy(this.valueAt(0, across), this.spans[0])], [this.up, tidy(this.valueAt(1, up), this.spans[1])]]);
+    this.state.change([
+      [this.across, tidy(this.valueAt(0, across), this.spans[0])],
+      [this.up, tidy(this.valueAt(1, up), this.spans[1])],
+    ]);
   }
 }
 
