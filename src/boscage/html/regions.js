@@ -1,7 +1,8 @@
 // Decision regions of two columns, the other values those of the row. Drawn coarsely at once, then finely in pieces
 // so that the page never waits.
 
-const REGION = { height: 300, left: 52, right: 10, top: 10, bottom: 30, coarse: 24, fine: 150, slice: 8 };
+const REGION = { height: 300, left: 52, right: 10, top: 10, bottom: 30, coarse: 24, fine: 150 };
+const MILLISECONDS = { coarse: 60, fine: 4000, slice: 8 };
 
 class Regions {
   constructor(state) {
@@ -14,8 +15,12 @@ class Regions {
   }
 
   build() {
-    const names = this.tree.columns.map((column) => column.name);
-    const pick = (axis, label) => select(label, names, this[axis], (column) => this.setAxis(axis, column));
+    const listed = fieldOrder(this.tree)
+      .slice(0, MOST_COLUMNS)
+      .sort((a, b) => a - b);
+    const names = listed.map((column) => this.tree.columns[column].name);
+    const pick = (axis, label) =>
+      select(label, names, listed.indexOf(this[axis]), (i) => this.setAxis(axis, listed[i]));
     const bar = element(
       "div",
       { className: "bosc-axes" },
@@ -58,20 +63,33 @@ class Regions {
       "aria-label",
       `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`,
     );
-    this.grids = [REGION.coarse, REGION.fine].map(emptyGrid);
-    this.paint(this.grids[0], 0, REGION.coarse);
+    this.grids = this.affordable().map(emptyGrid);
+    this.paint(this.grids[0], 0, this.grids[0].size);
     this.draw(0);
     this.job = requestAnimationFrame(() => this.refine(0));
   }
 
+  // Sizes of the two grids: smaller where a prediction takes long, as with very many columns.
+  affordable() {
+    let cost = Infinity; // of one prediction; the first few are slow because they are new to the browser
+    for (let i = 0; i < 5; i += 1) {
+      const begin = performance.now();
+      predictProba(this.tree, this.state.x);
+      cost = Math.min(cost, Math.max(performance.now() - begin, 1e-3));
+    }
+    const size = (name) => Math.max(4, Math.min(REGION[name], Math.floor(Math.sqrt(MILLISECONDS[name] / cost))));
+    return [size("coarse"), size("fine")];
+  }
+
   refine(line) {
-    const until = performance.now() + REGION.slice;
-    while (line < REGION.fine && performance.now() < until) {
+    const until = performance.now() + MILLISECONDS.slice;
+    const [, { size }] = this.grids;
+    while (line < size && performance.now() < until) {
       this.paint(this.grids[1], line, line + 1);
       line += 1;
     }
     this.draw(line);
-    if (line < REGION.fine) this.job = requestAnimationFrame(() => this.refine(line));
+    if (line < size) this.job = requestAnimationFrame(() => this.refine(line));
   }
 
   get area() {

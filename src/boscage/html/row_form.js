@@ -2,6 +2,7 @@
 
 const FIRST_FIELDS = 12; // of more than MOST_FIELDS columns
 const MOST_FIELDS = 16;
+const MOST_COLUMNS = 300; // of one list on the page
 const MOST_CLASSES = 8;
 
 class RowForm {
@@ -53,11 +54,11 @@ class RowForm {
   }
 
   moreButton() {
-    const rest = this.order.length;
-    const more = button(`All ${formatCount(rest)} columns`, "Show all columns", () => {
-      this.addFields(rest);
+    const all = this.order.length;
+    const more = button(`More of ${formatCount(all)} columns`, "Show more columns", () => {
+      this.addFields(this.fields.size + MOST_COLUMNS);
       this.update();
-      more.remove();
+      if (this.fields.size === all) more.remove();
     });
     return more;
   }
