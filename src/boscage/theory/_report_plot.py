@@ -36,5 +36,5 @@ def draw_report(report: BoostingReport, ax: Any = None) -> Any:
     ax.set(xlabel="splits", ylim=(0, None), title=f"{report.criterion}, {report.n_classes} classes")
     ax.set_xlim(0, max(1, len(table)))
     ax.grid(alpha=0.25)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(fontsize="small", framealpha=0.85, edgecolor="none")
     return ax
