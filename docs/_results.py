@@ -1,4 +1,4 @@
-"""Sphinx directive ``.. results:: PAPER``: the tables and pictures of ``results/PAPER``, as ``boscage reproduce`` wrote them.
+"""Sphinx directive ``.. results:: PAPER``: tables and pictures that ``boscage reproduce`` left in ``results/PAPER``.
 
 The Markdown of the experiments is small: one heading, paragraphs, tables. It is turned into reStructuredText here, so
 that the pages and the committed files cannot differ.
