@@ -171,7 +171,32 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
 
         tree = self._fitted()
         rows = None if X is None else self._rows(X)[1]
-        return to_html(tree, path, rows, y, max_rows, **self._named({"title": type(self).__name__, **options}))
+        named = self._named({"title": type(self).__name__, **options})
+        if y is not None:  # labels under the names their classes are shown by
+            names = dict(zip(map(str, self.classes_.tolist()), map(str, named["class_names"])))
+            y = [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
+        return to_html(tree, path, rows, y, max_rows, **named)
+
+    def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Input ``X``; outputs ``label`` and ``probabilities``. Columns with categories take codes.
+        """
+        from boscage.export import to_onnx
+
+        return to_onnx(self._fitted(), path, **{"classes": self.classes_, **options})
+
+    def to_sklearn(self) -> Any:
+        """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
+
+        Only trees of numeric axis tests can be converted.
+        """
+        from boscage.export import to_sklearn
+
+        return to_sklearn(self._fitted(), self.classes_)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`boscage.load` reads: data, never code."""
