@@ -262,7 +262,7 @@ def compare(
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, weighted-optimal, or all of them: all."),
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, wodt, weighted-optimal, or all."),
     ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
