@@ -3,17 +3,26 @@
 import sys
 from pathlib import Path
 
+import matplotlib
+
 import boscage
 
-sys.path.insert(0, str(Path(__file__).parent))
-import _results
+matplotlib.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent))  # for _results
 
 project = "Boscage"
 author = "The Boscage developers"
 copyright = "The Boscage developers"
 version = release = boscage.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "_results",
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 autosummary_generate = True
@@ -24,6 +33,13 @@ autodoc_default_options = {
     "set_score_request"
 }
 numpydoc_show_class_members = False
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"
@@ -40,10 +56,5 @@ def _bars_are_absolute_values(app, what, name, obj, options, lines):
             lines[i] = line.replace("|", r"\|")
 
 
-def _write_results(app):
-    _results.write(Path(app.srcdir) / "results")
-
-
 def setup(app):
-    app.connect("builder-inited", _write_results)
     app.connect("autodoc-process-docstring", _bars_are_absolute_values, priority=400)  # before numpydoc
