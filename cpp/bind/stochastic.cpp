@@ -1,4 +1,6 @@
 // Stochastic linear trees: growing them, and the solver alone.
+#include "stochastic.hpp"
+
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
@@ -8,12 +10,7 @@
 
 namespace boscage::bind {
 
-namespace {
-
 namespace st = boscage::stochastic;
-
-// Up to this many numbers a fit is over before a thread of its own would have started.
-constexpr int64_t kShortWork = 1 << 15;
 
 st::Scale make_scale(const std::string& name) {
   if (name == "standard") return st::Scale::standard;
@@ -22,6 +19,11 @@ st::Scale make_scale(const std::string& name) {
   throw std::invalid_argument("unknown scale: " + name);
 }
 
+namespace {
+
+// Up to this many numbers a fit is over before a thread of its own would have started.
+constexpr int64_t kShortWork = 1 << 15;
+
 st::Search make_search(const std::string& name) {
   if (name == "exact") return st::Search::exact;
   if (name == "fixed_pq") return st::Search::fixed_pq;
@@ -29,18 +31,7 @@ st::Search make_search(const std::string& name) {
   throw std::invalid_argument("unknown search: " + name);
 }
 
-// Everything but the rows, as Python passes it.
-struct Settings {
-  In1<int32_t> y;
-  In1<double> weight;
-  int32_t classes;
-  st::FrameSettings frame;
-  st::GrowSettings grow;
-  AnyCriterion criterion;
-  Order order;
-  Limits limits;
-  int threads;
-};
+using Settings = StochasticSettings;
 
 template <class Rows>
 nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::object progress) {

@@ -94,31 +94,15 @@ bool MemoryGrowth<Rows>::keeps_reach(const Grower& grower, int32_t id) const {
   return settings_.lookahead || deepest < 0 || grower.node(id).depth + 2 <= deepest;
 }
 
-template <class Rows>
-Division MemoryGrowth<Rows>::division_of(const Grower& grower, int32_t parent) const {
-  const Node &node = grower.node(parent), &left = grower.node(node.left), &right = grower.node(node.right);
-  Division division;
-  division.test = FoldedTest(frame_, grower.test(parent).weights);
-  const double total = grower.node(0).weight;
-  division.cut_left = kNegligible * left.weight / total;
-  division.cut_right = kNegligible * right.weight / total;
-  return division;
-}
-
-// Chooses the sides to be summed: the lighter one, and the other too where a difference would lose its digits.
+// Chooses the sides to be summed and finds room for the reach numbers.
 template <class Rows>
 void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   const Node& node = grower.node(pass.parent);
-  const Node &left = grower.node(node.left), &right = grower.node(node.right);
   Held& parent = held(pass.parent);
   pass.left = node.left;
   pass.right = node.right;
-  pass.division = division_of(grower, pass.parent);
-  const bool left_open = grower.is_open(node.left), right_open = grower.is_open(node.right);
-  const double too_light = 1e-6 * parent.summed_at;
-  const bool right_is_lighter = right.weight <= left.weight;
-  pass.division.sum_right = right_open && (right_is_lighter || !left_open || right.weight < too_light);
-  pass.division.sum_left = left_open && (!right_is_lighter || !right_open || left.weight < too_light);
+  pass.division = divide_by_test(grower, pass.parent, frame_);
+  choose_sides(grower, pass.parent, parent.summed_at, pass.division);
   pass.keep_left = keeps_reach(grower, node.left);
   pass.keep_right = keeps_reach(grower, node.right);
   const auto stored = static_cast<int64_t>(parent.rows.empty() ? rows_.size() : parent.rows.size());
@@ -157,13 +141,9 @@ template <class Rows>
 void MemoryGrowth<Rows>::finish_pass(const Grower& grower, Pass& pass) {
   held(std::max(pass.left, pass.right));
   Held &parent = held(pass.parent), &left = held(pass.left), &right = held(pass.right);
-  const bool left_open = grower.is_open(pass.left), right_open = grower.is_open(pass.right);
   if (pass.division.sum_left) left.sums = pass.left_sum.total();
   if (pass.division.sum_right) right.sums = pass.right_sum.total();
-  left.summed_at = pass.division.sum_left ? grower.node(pass.left).weight : parent.summed_at;
-  right.summed_at = pass.division.sum_right ? grower.node(pass.right).weight : parent.summed_at;
-  if (left_open && !pass.division.sum_left) left.sums = other_child(parent.sums, right.sums, shape_);
-  if (right_open && !pass.division.sum_right) right.sums = other_child(parent.sums, left.sums, shape_);
+  share_sums(grower, pass.parent, pass.division, shape_, parent, left, right);
   left.count = pass.left_count;
   right.count = pass.right_count;
   left.has_reach = pass.keep_left;
@@ -189,7 +169,7 @@ void MemoryGrowth<Rows>::rebuild(const Grower& grower, int32_t id) {
   std::vector<int32_t> path;
   for (int32_t at = id; at >= 0; at = grower.node(at).parent) path.push_back(at);
   std::vector<Division> divisions;
-  for (size_t i = path.size(); i-- > 1;) divisions.push_back(division_of(grower, path[i]));
+  for (size_t i = path.size(); i-- > 1;) divisions.push_back(divide_by_test(grower, path[i], frame_));
   Held& node = held(id);
   node.rows.clear();
   node.reach = Reach(rows_.size());

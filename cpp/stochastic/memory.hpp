@@ -12,6 +12,7 @@
 
 #include "growth.hpp"
 #include "parallel.hpp"
+#include "stochastic/divide.hpp"
 #include "stochastic/frame.hpp"
 #include "stochastic/sums.hpp"
 
@@ -49,13 +50,10 @@ class MemoryGrowth {
 
  private:
   // What is known of a node's rows.
-  struct Held {
+  struct Held : KnownSums {
     std::vector<uint32_t> rows;  // empty: all
     Reach reach;                 // none: 1 for every row, or not kept
     bool has_reach = false;
-    std::vector<double> sums;
-    double summed_at = 0;  // weight where sums were last made directly
-    int64_t count = 0;     // rows that can reach it
   };
   struct Pass;
   struct Slot;
@@ -66,7 +64,6 @@ class MemoryGrowth {
   void start_pass(const Grower& grower, Pass& pass);
   void finish_pass(const Grower& grower, Pass& pass);
   NodeBlock block_of(const Held& held, int64_t block) const;
-  Division division_of(const Grower& grower, int32_t parent) const;
   bool keeps_reach(const Grower& grower, int32_t id) const;
   void rebuild(const Grower& grower, int32_t id);
   void settle(Held& held);

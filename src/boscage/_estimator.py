@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _predict
+from boscage._callbacks import CallbackSupport
 from boscage._importances import feature_importances
 from boscage._validation import predict_data
 from boscage.tree import Floats, Int64s, Tree
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
 
     tree_: Tree
