@@ -58,9 +58,9 @@ def plot_tree(
 ) -> Any:
     """Draw a tree.
 
-    Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a bar of class shares; its colour
-    is that of the leading class, paler the more classes are mixed. Rows that pass the test go left. Lines are thicker
-    where more training weight goes.
+    Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a
+    bar of class shares; its colour is that of the leading class, paler the more classes are mixed. Rows that pass the
+    test go left. Lines are thicker where more training weight goes.
 
     Parameters
     ----------
