@@ -101,14 +101,21 @@ class RowMapper {
   void load(const Matrix<T>& rows, int64_t row) {
     const int64_t d = columns();
     if constexpr (std::is_same_v<T, double>) {
-      if (rows.column_stride == 1 && map_.fill.empty() && map_.code_offset.empty()) {
-        plain_ = {.dense = rows.data + row * rows.row_stride};
-        return see_dense();
+      if (rows.column_stride == 1 && map_.code_offset.empty()) {
+        const double* values = rows.data + row * rows.row_stride;
+        if (map_.fill.empty() || is_finite(values)) {
+          plain_ = {.dense = values};
+          return see_dense();
+        }
       }
     }
     plain_dense_.resize(static_cast<size_t>(d));
-    for (int64_t j = 0; j < d; ++j) {
-      plain_dense_[static_cast<size_t>(j)] = plain_number(map_, n_categories_, j, static_cast<double>(rows(row, j)));
+    for (int64_t j = 0; j < d; ++j) plain_dense_[static_cast<size_t>(j)] = static_cast<double>(rows(row, j));
+    if (!map_.code_offset.empty() || (!map_.fill.empty() && !is_finite(plain_dense_.data()))) {
+      for (int64_t j = 0; j < d; ++j) {
+        double& x = plain_dense_[static_cast<size_t>(j)];
+        x = plain_number(map_, n_categories_, j, x);
+      }
     }
     plain_ = {.dense = plain_dense_.data()};
     see_dense();
@@ -139,6 +146,16 @@ class RowMapper {
 
  private:
   int64_t columns() const { return static_cast<int64_t>(n_categories_.size()); }
+
+  // Is there nothing to fill? One pass without branches: 0 times NaN or infinity is NaN, and stays in the sum.
+  bool is_finite(const double* values) const {
+    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    int64_t j = 0;
+    for (; j + 8 <= columns(); j += 8)
+      for (int k = 0; k < 8; ++k) lane[k] += 0.0 * values[j + k];
+    for (; j < columns(); ++j) lane[0] += 0.0 * values[j];
+    return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7])) == 0;
+  }
 
   void see_dense() {
     if (map_.is_identity()) {

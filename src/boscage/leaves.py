@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from boscage._component import Component, register
 
-__all__ = ["Frequency", "Leaf", "Majority"]
+if TYPE_CHECKING:
+    from boscage._grow import Job
+    from boscage.tree import Tree
+
+__all__ = ["Frequency", "Leaf", "Linear", "Majority"]
 
 Floats = npt.NDArray[np.float64]
+
+_SHRINKAGES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 
 
 class Nodes(Protocol):
@@ -36,6 +43,15 @@ class Leaf(Component, ABC):
     @abstractmethod
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return an array (leaves in node order, K), or None for the class fractions of the leaves."""
+
+    def candidates(self) -> list[Leaf]:
+        """Return the leaves to be compared by validation: only this one, unless something is "auto"."""
+        return [self]
+
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves."""
+        value = self.leaf_values(tree)
+        return tree if value is None else replace(tree, leaf_value=value)
 
 
 @register("leaf", "majority")
@@ -71,8 +87,10 @@ class Frequency(Leaf):
 
     Parameters
     ----------
-    shrinkage : float, default=0.0
-        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more.
+    shrinkage : float or "auto", default=0.0
+        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more. "auto"
+        takes of 0, 1, 3, 10, …, 1000 the one with the least squared error of the probabilities on rows that were held
+        out: another tree is grown without them.
 
     References
     ----------
@@ -85,25 +103,40 @@ class Frequency(Leaf):
     Frequency(shrinkage=10.0)
     """
 
-    def __init__(self, shrinkage: float = 0.0) -> None:
+    def __init__(self, shrinkage: float | str = 0.0) -> None:
         self.shrinkage = shrinkage
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Validation looks at rows again."""
+        return frozenset({"rows"} if self.shrinkage == "auto" else ())
 
     def check(self) -> None:
         """Refuse negative and infinite shrinkage."""
-        self._check_real("shrinkage", low=0)
+        if self.shrinkage != "auto":
+            self._check_real("shrinkage", low=0)
+
+    def candidates(self) -> list[Leaf]:
+        """Return one leaf for each shrinkage to be tried."""
+        return [Frequency(s) for s in _SHRINKAGES] if self.shrinkage == "auto" else [self]
 
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return shrunken class fractions, or None without shrinkage."""
         if self.shrinkage == 0:
             return None
+        shrinkage = float(self.shrinkage)
         children = np.stack([tree.children_left, tree.children_right], axis=1)
         value: Floats = np.array(tree.value, dtype=np.float64)
         parents: npt.NDArray[Any] = np.zeros(1, dtype=np.intp)
         # Level by level: the parents' shrunken values are known when the children's are made.
         while len(parents := parents[children[parents, 0] >= 0]):
-            steps = 1 / (1 + self.shrinkage / tree.weighted_n_node_samples[parents])
+            steps = 1 / (1 + shrinkage / tree.weighted_n_node_samples[parents])
             for side in (0, 1):
                 child = children[parents, side]
                 value[child] = value[parents] + steps[:, None] * (tree.value[child] - tree.value[parents])
             parents = children[parents].ravel()
         return value[tree.children_left < 0]
+
+
+# It needs the classes above.
+from boscage._linear_leaf import Linear  # noqa: E402

@@ -13,8 +13,10 @@ import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from boscage._callbacks import fit_task, with_callbacks
 from boscage._component import Fact, IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
+from boscage._finish import Finish, choose
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
 from boscage._threads import n_threads
@@ -23,7 +25,8 @@ from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
 from boscage.leaves import Leaf
-from boscage.pruning import prune, pruning_path
+from boscage.polish import polish_part
+from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily
 from boscage.tree import Tree
 
@@ -54,7 +57,8 @@ class TopDownTreeClassifier(TreeClassifier):
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
-        What a leaf predicts: "frequency" (its class fractions) or "majority" (one class).
+        What a leaf predicts: "frequency" (its class fractions), "majority" (one class) or "linear" (by a logistic
+        model).
     max_leaf_nodes : int or None, default=None
         Largest number of leaves, at least 1.
     max_depth : int or None, default=None
@@ -67,8 +71,9 @@ class TopDownTreeClassifier(TreeClassifier):
         A split must lower the weighted impurity by at least so much, in scikit-learn's scale.
     ccp_alpha : float, default=0.0
         Strength of minimal cost-complexity pruning, at least 0.
-    polish : None, default=None
-        Joint refinement of linear tests after growing; not available for axis tests.
+    polish : None, "soft", "hard", "auto" or Polish, default=None
+        Joint refinement of all tests and leaves after growing, for linear families only: keeping logistic routing,
+        hardened again, or of none, "soft" and "hard" what errs least on held-out rows.
     categorical_features : None, "from_dtype", or list of int, str or bool, default=None
         Columns whose values are categories.
     class_weight : dict, "balanced" or None, default=None
@@ -155,6 +160,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopDownTreeClassifier:
         """Grow the tree.
 
@@ -171,11 +177,16 @@ class TopDownTreeClassifier(TreeClassifier):
         -------
         self
         """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         job, leaf = self._job(X, y, sample_weight)
-        self._finish(self._grow(job), job, leaf)
+        finish = choose(job, self._grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
+        self._keep(finish(self._grow(job), job), job)
         if hasattr(self, "reading_"):
             del self.reading_
-        return self
 
     def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
         """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
@@ -264,13 +275,11 @@ class TopDownTreeClassifier(TreeClassifier):
         limits, seed = self._limits(passes.n_rows, passes.weight), self._seed(splits)
         job = Job(data, parts["criterion"], parts["growth"], limits, seed, n_threads(self.n_jobs), splits=splits)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
-        self._finish(tree, job, parts["leaf"])
+        finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
+        self._keep(finish(tree, job), job)
 
-    def _finish(self, tree: Tree, job: Job, leaf: Leaf) -> None:
-        """Prune, label the leaves and keep the result."""
-        tree = prune(tree, self.ccp_alpha) if self.ccp_alpha > 0 else tree
-        leaf_value = leaf.leaf_values(tree)
-        self.tree_ = tree if leaf_value is None else replace(tree, leaf_value=leaf_value)
+    def _keep(self, tree: Tree, job: Job) -> None:
+        self.tree_ = tree
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
 
@@ -294,6 +303,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self._check_limits()
         roles = ("criterion", "splits", "growth", "leaf")
         parts: dict[str, Any] = {role: resolve(role, getattr(self, role)) for role in roles}
+        parts["polish"] = polish_part(self.polish)
         fact = None if executor is None else Fact(executor)
         check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, executor=fact)
         return parts
@@ -357,8 +367,6 @@ class TopDownTreeClassifier(TreeClassifier):
         self._check_number("min_weight_fraction_leaf", 0, 0.5, numbers.Real, "a number in [0, 0.5]")
         self._check_number("min_impurity_decrease", 0, None, numbers.Real, "a number >= 0")
         self._check_number("ccp_alpha", 0, None, numbers.Real, "a number >= 0")
-        if self.polish is not None:
-            raise ValueError(f"polish={self.polish!r} is not allowed. Pass None: it refines linear tests only.")
 
     def _check_number(self, name: str, low: float, high: float | None, kind: type, allowed: str) -> None:
         value = getattr(self, name)
