@@ -392,3 +392,25 @@ def test_progress_shows_passes_and_is_silent_in_pipes(capfd):
     assert capfd.readouterr() == ("", "")
     TopDownTreeClassifier("stochastic", max_leaf_nodes=4, verbose=True).fit_batches([(X, y)])
     assert "MB read" in capfd.readouterr().err
+
+
+# The command line
+
+
+def test_fit_in_batches_from_the_command_line(table, tmp_path, capsys):
+    from boscage.cli import app
+
+    pq.write_table(table, tmp_path / "data.parquet")
+    common = ["--target", "label", "--weight", "w", "--splits", "stochastic", "--max-leaf-nodes", "6", "--drop", "x4"]
+    models = []
+    for flag in ("--batches", "--in-memory"):
+        models.append(tmp_path / f"model{flag}")
+        with pytest.raises(SystemExit) as done:
+            app(["fit", str(tmp_path / "data.parquet"), "-o", str(models[-1]), *common, flag, "--json"])
+        assert done.value.code in (0, None)
+    output = capsys.readouterr()
+    assert "passes" in output.err
+    assert '"bytes_read"' in output.out
+    trees = [load(model) for model in models]
+    assert trees[0].tree_.weights.tobytes() == trees[1].tree_.weights.tobytes()
+    assert trees[0].tree_.value.tobytes() == trees[1].tree_.value.tobytes()
