@@ -61,7 +61,7 @@ lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	! grep -rlE '#include *[<"](Python\.h|nanobind/)' cpp --include='*.hpp' --include='*.cpp' | grep -v '^cpp/bind/'
-	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs *.md)
+	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples *.md)
 	$(BIN)/mypy
 
 format: $(VENV)/.deps  ## Put the code in the house style

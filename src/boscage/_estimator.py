@@ -141,6 +141,37 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         return plot_tree(self._fitted(), **self._named(options))
 
+    def to_html(
+        self, path: str | Path | None = None, X: Any = None, y: Any = None, max_rows: int = 200, **options: Any
+    ) -> str:
+        """Write the tree as one self-contained, interactive web page.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write the page. Default: only return it.
+        X : array-like or DataFrame of shape (n, d), optional
+            Rows to choose from on the page. They are embedded in it; without them the page has a form to type values
+            into and holds no data but the tree.
+        y : array-like of shape (n,), optional
+            Labels of the rows, shown beside the prediction.
+        max_rows : int, default=200
+            At most so many rows are embedded, evenly spaced over X.
+        **options
+            As in :func:`boscage.html.to_html`: ``title``, ``feature_names``, ``class_names``, ``decimals``,
+            ``max_terms``.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from boscage.html import to_html
+
+        tree = self._fitted()
+        rows = None if X is None else self._rows(X)[1]
+        return to_html(tree, path, rows, y, max_rows, **self._named({"title": type(self).__name__, **options}))
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`boscage.load` reads: data, never code."""
         from boscage.files import save

@@ -161,12 +161,23 @@ def predict(
 
 @app.command()
 @reports_errors
-def show(model: Model, as_json: Json = False) -> None:
-    """Print a tree as text."""
+def show(
+    model: Model,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write an interactive web page instead.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a tree as text, or write it as a web page."""
     from boscage import load
 
     tree = load(model)
-    if as_json:
+    if not hasattr(tree, "tree_"):
+        raise ValueError(f"{model}: a {type(tree).__name__} has no single tree to show")
+    if html is not None:
+        page = tree.to_html(html, title=model.stem)
+        tell(f"{tree.get_n_leaves()} leaves, {len(page) / 1000:,.0f} kB; wrote {html}")
+    elif as_json:
         _print_json(tree.to_dict())
     else:
         typer.echo(str(tree.export_text()).rstrip("\n"))

@@ -1,0 +1,75 @@
+// Turns every section.bosc on the page into a tree to look at.
+
+const THEMES = ["auto", "light", "dark"];
+
+function header(tree, section) {
+  const nodes = `${formatCount(tree.size)} ${tree.size === 1 ? "node" : "nodes"}`;
+  const leaves = `${formatCount(tree.leaves)} ${tree.leaves === 1 ? "leaf" : "leaves"}`;
+  const kind = { hard: "", linear: "stochastic tests", logistic: "logistic tests" }[tree.routing];
+  const facts = [nodes, leaves, `depth ${tree.height}`, `${formatCount(tree.columns.length)} columns`, kind].filter(Boolean);
+  const words = element("div", {}, element("h2", {}, tree.title), element("p", { className: "bosc-note" }, facts.join(" · ")));
+  return element("header", { className: "bosc-header" }, words, legend(tree), themeButton(section));
+}
+
+function legend(tree) {
+  const list = element("ul", { className: "bosc-legend", "aria-label": "Classes" });
+  const most = 12;
+  tree.classes.slice(0, most).forEach((name, k) => {
+    const mark = element("span", { className: "bosc-mark" });
+    mark.style.background = tree.colors[k];
+    list.append(element("li", { title: name }, mark, element("span", {}, name)));
+  });
+  if (tree.classes.length > most) list.append(element("li", {}, `and ${formatCount(tree.classes.length - most)} more`));
+  return list;
+}
+
+function themeButton(section) {
+  const made = button("Theme: auto", "Colours: as the system", () => {
+    const next = THEMES[(THEMES.indexOf(section.dataset.theme || "auto") + 1) % THEMES.length];
+    section.dataset.theme = next;
+    made.textContent = `Theme: ${next}`;
+    made.setAttribute("aria-label", `Colours: ${next === "auto" ? "as the system" : next}`);
+    made.title = made.getAttribute("aria-label");
+    section.boscage.state.tell("theme");
+  });
+  made.classList.add("bosc-theme");
+  return made;
+}
+
+// One quiet voice for screen readers.
+function announcer(state) {
+  const voice = element("div", { className: "bosc-voice", role: "status", "aria-live": "polite" });
+  state.watch((what) => {
+    const { tree, found, node } = state;
+    if (what === "node") voice.textContent = `Chosen: ${nodeWords(tree, node)}`;
+    if (what !== "row") return;
+    if (!found.isComplete) voice.textContent = "No prediction: a value is missing.";
+    else voice.textContent = `Predicted ${tree.classes[found.best]}, probability ${found.proba[found.best].toFixed(3)}, at leaf ${found.leaf}.`;
+  });
+  return voice;
+}
+
+function start(section) {
+  const tree = decodeTree(JSON.parse(section.querySelector(".bosc-data").textContent));
+  const state = new State(tree);
+  const view = new TreeView(state);
+  const below = [new NodeView(state)];
+  if (tree.steps.node.length > 1) below.push(new Trajectory(state));
+  if (tree.columns.length > 1) below.push(new Regions(state));
+  const main = element("div", { className: "bosc-main" }, view.element, element("div", { className: "bosc-below" }, ...below.map((part) => part.element)));
+  const form = new RowForm(state);
+  const path = new PathView(state);
+  const order = tree.rows ? [form.element, path.element, form.values] : [form.element, form.values, path.element];
+  const aside = element("div", { className: "bosc-aside" }, ...order);
+  if (tree.size > 15) view.element.querySelector(".bosc-scroller").before(new Overview(state).element);
+  // For tests and for pages that embed trees.
+  section.boscage = { tree, state, view, predictProba: (x) => Array.from(predictProba(tree, x)), reach: (x) => Array.from(reachOf(tree, prepareRow(tree, x))) };
+  section.append(header(tree, section), element("div", { className: "bosc-body" }, main, aside), announcer(state));
+  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
+  scheme.addEventListener("change", () => state.tell("theme"));
+  state.watch((what) => what === "theme" && below.forEach((part) => part.start && part.start()));
+  view.arrange();
+  view.scrollTo(0);
+}
+
+document.querySelectorAll("section.bosc").forEach(start);
