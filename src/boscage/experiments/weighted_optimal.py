@@ -112,6 +112,7 @@ def _table(job: Job, table: int) -> None:
     weighting, n = ("error" if table <= 3 else "class"), ROWS[table]
     seeds, budgets, seconds = SPEND[job.budget]
     printed = json.loads(files("boscage.experiments").joinpath("weighted_optimal.json").read_text())[str(table)]
+    job.expect(len(DATA) * seeds * (1 + len(COPIES) * len(budgets)))
     header, rows = ["p"], []
     for title, _ in DATA.values():
         header += [f"{title}: DaB", "(paper)", f"{title}: sampling", "(paper)", f"{title}: exact weights"]
@@ -180,7 +181,7 @@ def _figure(job: Job, figure: int) -> None:
         outcome = _outcome(tree, X, y, weight)
         _draw(ax, tree, X, y)
         ax.set_title(f"{title}\nweighted loss {outcome['loss']:.3f}, {outcome['leaves']} leaves")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, markerscale=3)
     path = job.out / f"weighted-optimal-figure-{figure}.png"
     fig.savefig(path, dpi=110)
     plt.close(fig)
