@@ -14,6 +14,7 @@
 
 #include "dot.hpp"
 #include "matrix.hpp"
+#include "predict_linear.hpp"
 #include "rows.hpp"
 
 namespace boscage {
@@ -147,15 +148,8 @@ class RowMapper {
  private:
   int64_t columns() const { return static_cast<int64_t>(n_categories_.size()); }
 
-  // Is there nothing to fill? One pass without branches: 0 times NaN or infinity is NaN, and stays in the sum.
-  bool is_finite(const double* values) const {
-    double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    int64_t j = 0;
-    for (; j + 8 <= columns(); j += 8)
-      for (int k = 0; k < 8; ++k) lane[k] += 0.0 * values[j + k];
-    for (; j < columns(); ++j) lane[0] += 0.0 * values[j];
-    return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7])) == 0;
-  }
+  // Is there nothing to fill?
+  bool is_finite(const double* values) const { return is_finite_row(values, columns()); }
 
   void see_dense() {
     if (map_.is_identity()) {

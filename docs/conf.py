@@ -1,10 +1,14 @@
 """Sphinx settings. The build needs no network: there is no intersphinx."""
 
+import sys
+from pathlib import Path
+
 import matplotlib
 
 import boscage
 
 matplotlib.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent))  # for _results
 
 project = "Boscage"
 author = "The Boscage developers"
@@ -17,6 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "_results",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]

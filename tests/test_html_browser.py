@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 
 from boscage import TopDownTreeClassifier, _predict
@@ -339,3 +340,19 @@ def test_a_deep_chain_is_shown(browser, tmp_path):
         assert tab.locator(".bosc-path li").count() == 501
         tab.get_by_role("button", name="Show as an outline").click()
         assert tab.get_by_role("treeitem").count() < 100
+
+
+def test_fifty_thousand_columns(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 50_000), density=0.001, rng=rng, format="csr")
+    y = np.asarray(X[:, :20_000].sum(axis=1)).ravel() > np.asarray(X[:, 20_000:].sum(axis=1)).ravel() * 0.6
+    model = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=3).fit(X, y)
+    size = len(model.to_html(tmp_path / "t.html", X, y, max_rows=20).encode())
+    assert size < 8_000_000
+    with Tab(browser, tmp_path / "t.html") as tab:
+        assert tab.locator(".bosc-fields input").count() == 12
+        tab.get_by_role("button", name="Show more columns").click()
+        assert tab.locator(".bosc-fields input").count() == 312
+        assert tab.get_by_role("combobox", name="Column across").locator("option").count() == 300
+        found = tab.evaluate("Array.from(document.querySelector('.bosc').boscage.state.found.proba)")
+    np.testing.assert_allclose(found, model.predict_proba(X[:1])[0], rtol=1e-12)

@@ -29,7 +29,7 @@ def random_shape(rng, splits):
 
 def objective(shape, theta, logits, slope, l2, X, y, w, batch=64, threads=1):
     sample = _core.Sample(np.arange(len(y)), y, w)
-    call = _core.PolishCall(1, batch, 0.1, l2, slope, slope, 0, np.inf, threads)
+    call = _core.PolishCall(1, batch, 0.1, l2, 0.0, slope, slope, 0, np.inf, threads)
     value, by_test, by_leaf = _core.polish_objective(
         X, *shape, sample, call, theta.ravel(), logits.ravel(), logits.shape[1]
     )
@@ -175,7 +175,7 @@ def test_polished_tests_route_as_the_formula_says(blobs):
 def test_threads_and_memory_order_change_nothing(blobs, polish, dtype):
     X, y, _, _ = blobs
     X = X.astype(dtype)
-    polish = Polish(polish, epochs=20)
+    polish = Polish(polish, epochs=20, dropout=0.2)
     one = fit(X, y, polish=polish, n_jobs=1)
     assert fit(X, y, polish=polish, n_jobs=3).tree_ == one.tree_
     assert fit(np.asfortranarray(X), y, polish=polish).tree_ == one.tree_
@@ -331,6 +331,7 @@ def test_axis_tests_are_refused(mode):
         (Polish(epochs=0), r"Polish.epochs=0 is not allowed. Pass an integer >= 1"),
         (Polish(epochs="many"), r"Polish.epochs='many' is not allowed. Pass 'auto' or an integer"),
         (Polish(l2=-1), r"Polish.l2=-1 is not allowed"),
+        (Polish(dropout=1), r"Polish.dropout=1 is not allowed. Pass a finite number >= 0 and <= 0.9"),
         (Polish(slope=0), r"Polish.slope=0 is not allowed"),
         (Polish(slope="steep"), r"Polish.slope='steep' is not allowed"),
         (Polish(learning_rate=0), r"Polish.learning_rate=0 is not allowed"),
@@ -354,6 +355,16 @@ def test_a_time_limit_warns_and_leaves_a_sound_tree(blobs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(X, y, polish=Polish(epochs=2, time_limit=1000))
+
+
+def test_dropout_guards_against_overfitting(rng):
+    X = rng.normal(size=(400, 60))
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=400) > 0).astype(int)
+    gap = []
+    for dropout in (0.0, 0.5):
+        tree = fit(X[:200], y[:200], polish=Polish(l2=0.0, dropout=dropout))
+        gap.append(log_loss(tree, X[200:], y[200:]) - log_loss(tree, X[:200], y[:200]))
+    assert gap[1] < gap[0] / 2
 
 
 def test_settings_are_parameters(blobs):

@@ -340,7 +340,14 @@ def test_saved_and_shown(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
-    [("l2", -1, ">= 0"), ("n_init", 0, ">= 1"), ("recut", 2, "True"), ("max_iter", 0, ">= 1"), ("tol", np.nan, ">= 0"), ("sparsity_tolerance", 1.5, "<= 1")],
+    [
+        ("l2", -1, ">= 0"),
+        ("n_init", 0, ">= 1"),
+        ("recut", 2, "True"),
+        ("max_iter", 0, ">= 1"),
+        ("tol", np.nan, ">= 0"),
+        ("sparsity_tolerance", 1.5, "<= 1"),
+    ],
 )
 def test_bad_settings_are_refused(name, value, allowed):
     with pytest.raises(ValueError, match=rf"WeightedOblique.{name}=.*{allowed}"):

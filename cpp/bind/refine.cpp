@@ -39,7 +39,7 @@ struct BoundSample {
 
 struct PolishCall {
   int64_t epochs, batch;
-  double learning_rate, l2, first_slope, last_slope;
+  double learning_rate, l2, dropout, first_slope, last_slope;
   uint64_t seed;
   double time_limit;
   int threads;
@@ -123,8 +123,14 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
     standard = rf::make_standard(source, sample, pool, control);
     rf::widen(standard, kLeastShare, source, sample, pool, control);
     rf::Polisher<T> polisher(source, standard, sample, soft_tree(arrays, standard), call.batch, pool, control);
-    found = polisher.run(
-        {call.epochs, call.learning_rate, call.l2, call.first_slope, call.last_slope, call.seed, call.time_limit});
+    found = polisher.run({.epochs = call.epochs,
+                          .learning_rate = call.learning_rate,
+                          .l2 = call.l2,
+                          .dropout = call.dropout,
+                          .first_slope = call.first_slope,
+                          .last_slope = call.last_slope,
+                          .seed = call.seed,
+                          .time_limit = call.time_limit});
   });
   return to_dict(std::move(found), standard, static_cast<size_t>(arrays.classes));
 }
@@ -253,12 +259,13 @@ void bind_refine(nb::module_& module) {
   nb::class_<PolishCall>(module, "PolishCall", "Settings of a joint refinement.")
       .def(
           "__init__",
-          [](PolishCall* self, int64_t epochs, int64_t batch, double learning_rate, double l2, double first_slope,
-             double last_slope, uint64_t seed, double time_limit, int threads) {
-            new (self) PolishCall{epochs, batch, learning_rate, l2, first_slope, last_slope, seed, time_limit, threads};
+          [](PolishCall* self, int64_t epochs, int64_t batch, double learning_rate, double l2, double dropout,
+             double first_slope, double last_slope, uint64_t seed, double time_limit, int threads) {
+            new (self) PolishCall{epochs,      batch,      learning_rate, l2,         dropout,
+                                  first_slope, last_slope, seed,          time_limit, threads};
           },
-          nb::arg("epochs"), nb::arg("batch"), nb::arg("learning_rate"), nb::arg("l2"), nb::arg("first_slope"),
-          nb::arg("last_slope"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("threads"));
+          nb::arg("epochs"), nb::arg("batch"), nb::arg("learning_rate"), nb::arg("l2"), nb::arg("dropout"),
+          nb::arg("first_slope"), nb::arg("last_slope"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("threads"));
   nb::class_<LeafModelCall>(module, "LeafModelCall", "Rows of each leaf, its constant shares, and settings.")
       .def(
           "__init__",

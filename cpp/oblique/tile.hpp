@@ -9,13 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "lanes.hpp"
 #include "matrix.hpp"
 #include "oblique/block_sum.hpp"
 #include "oblique/scaling.hpp"
 
 namespace boscage {
-
-constexpr int64_t kLanes = 8;
 
 template <class T>
 class Tile {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "oblique/block_sum.hpp"
+#include "rng.hpp"
 
 namespace boscage::refine {
 
@@ -34,6 +35,19 @@ std::vector<double> column_sums(const RowSource& source, const Sample& sample, P
   add_pairwise(parts, blocks, width);
   parts.resize(static_cast<size_t>(width));
   return parts;
+}
+
+// Sixteen bits for each entry, drawn by the row's number and the round.
+void drop(const Dropout& dropout, uint64_t row, double* values, int64_t columns) {
+  const auto limit = static_cast<uint64_t>(dropout.rate * 65536);
+  const double stretch = 1 / (1 - static_cast<double>(limit) / 65536);
+  const uint64_t stream = mix(row + 1) ^ dropout.round;
+  uint64_t bits = 0;
+  for (int64_t j = 0; j < columns; ++j) {
+    if (j % 4 == 0) bits = draw_bits(dropout.seed, stream, static_cast<uint64_t>(j));
+    values[j] = (bits & 0xffff) < limit ? 0.0 : values[j] * stretch;
+    bits >>= 16;
+  }
 }
 
 }  // namespace
@@ -107,16 +121,18 @@ Batch<T>::Batch(const RowSource& source, const Standard& standard, int64_t capac
 }
 
 template <class T>
-void Batch<T>::fill(const Sample& sample, std::span<const int64_t> chosen, Pool& pool, const Control& control) {
+void Batch<T>::fill(const Sample& sample, std::span<const int64_t> chosen, Pool& pool, const Control& control,
+                    const Dropout& dropout) {
   rows_ = static_cast<int64_t>(chosen.size());
   pool.parallel_for(row_panels(), [&](int64_t panel, int thread) {
     control.check();
-    fill_panel(sample, chosen, panel, thread);
+    fill_panel(sample, chosen, dropout, panel, thread);
   });
 }
 
 template <class T>
-void Batch<T>::fill_panel(const Sample& sample, std::span<const int64_t> chosen, int64_t panel, int thread) {
+void Batch<T>::fill_panel(const Sample& sample, std::span<const int64_t> chosen, const Dropout& dropout, int64_t panel,
+                          int thread) {
   constexpr int64_t lane = kLane<T>;
   const int64_t padded_width = padded<T>(width_), all_rows = padded_rows();
   double* row = row_[static_cast<size_t>(thread)].data();
@@ -132,6 +148,7 @@ void Batch<T>::fill_panel(const Sample& sample, std::span<const int64_t> chosen,
       const auto column = static_cast<size_t>(j);
       row[j] = there ? (row[j] - standard_.mean[column]) * standard_.inverse[column] : 0.0;
     }
+    if (there && dropout.rate > 0) drop(dropout, number, row, width_ - 1);
     row[width_ - 1] = there ? 1.0 : 0.0;
     for (int64_t j = 0; j < width_; ++j) block[j * lane + i % lane] = static_cast<T>(row[j]);
     for (int64_t j = 0; j < padded_width; ++j)

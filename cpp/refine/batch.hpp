@@ -33,13 +33,20 @@ Standard make_standard(const RowSource& source, const Sample& sample, Pool& pool
 void widen(Standard& standard, double share, const RowSource& source, const Sample& sample, Pool& pool,
            const Control& control);
 
+// Entries put to their column's mean at random, the others stretched so that sums keep their mean.
+struct Dropout {
+  double rate = 0;
+  uint64_t seed = 0, round = 0;
+};
+
 template <class T>
 class Batch {
  public:
   Batch(const RowSource& source, const Standard& standard, int64_t capacity, int threads);
 
   // Numbers of the sample's rows; places after the last are rows of zeros.
-  void fill(const Sample& sample, std::span<const int64_t> chosen, Pool& pool, const Control& control);
+  void fill(const Sample& sample, std::span<const int64_t> chosen, Pool& pool, const Control& control,
+            const Dropout& dropout = {});
 
   int64_t rows() const { return rows_; }
   int64_t padded_rows() const { return padded<T>(rows_); }
@@ -52,7 +59,8 @@ class Batch {
   const T* weight() const { return weight_.data(); }
 
  private:
-  void fill_panel(const Sample& sample, std::span<const int64_t> chosen, int64_t panel, int thread);
+  void fill_panel(const Sample& sample, std::span<const int64_t> chosen, const Dropout& dropout, int64_t panel,
+                  int thread);
 
   const Standard& standard_;
   int64_t width_, rows_ = 0;

@@ -76,10 +76,10 @@ Polisher<T>::Polisher(const RowSource& source, const Standard& standard, const S
 }
 
 template <class T>
-void Polisher<T>::fill(int64_t begin) {
+void Polisher<T>::fill(int64_t begin, const Dropout& dropout) {
   const int64_t size = std::min(capacity_, sample_.size() - begin);
   batch_.fill(sample_, std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), pool_,
-              control_);
+              control_, dropout);
   pool_.parallel_for(chunks(tree_.shape.inner(), kNodeChunk), [&](int64_t chunk, int) {
     control_.check();
     multiply(theta_.data(), stride_, batch_.by_rows(), tree_.width, batch_.row_panels(), scores_.data(),
@@ -258,7 +258,7 @@ Polished Polisher<T>::run(const PolishOptions& options) {
     for (int64_t begin = 0; begin < sample_.size(); begin += capacity_, ++step) {
       const double done = static_cast<double>(step) / static_cast<double>(steps);
       tree_.slope = options.first_slope * std::pow(options.last_slope / options.first_slope, done);
-      fill(begin);
+      fill(begin, {options.dropout, options.seed, static_cast<uint64_t>(epoch) + 1});
       loss += slopes_of_batch();
       take_step(options, options.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * done)), step);
       if (std::chrono::duration<double>(Clock::now() - start).count() > options.time_limit) {

@@ -17,6 +17,7 @@ namespace boscage::refine {
 struct PolishOptions {
   int64_t epochs = 30;
   double learning_rate = 0.01, l2 = 3e-4;
+  double dropout = 0;                      // share of the entries of a row that a step does not see
   double first_slope = 2, last_slope = 4;  // of the tests, whose mean |theta.x| over the rows of a node begins at 1
   uint64_t seed = 0;
   double time_limit = 1e300;
@@ -57,7 +58,7 @@ class Polisher {
   std::vector<double> leaf_sums();
   void set_values();
   // The batch that begins at this place of the order, and the scores of its rows.
-  void fill(int64_t begin);
+  void fill(int64_t begin, const Dropout& dropout = {});
   double slopes_of_batch();
   void take_step(const PolishOptions& options, double rate, int64_t step);
   // Adds each row's share of each leaf to the leaf's sum of the row's class.

@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kKeptReach = int64_t{1} << 26;
 // A product must explain so many times what a linear function does, or a single test is taken.
 constexpr double kProductOverLinear = 4;
+// Below a product that has been split by, another one must explain so many times as much.
+constexpr double kProductOverProduct = 1.5;
 
 }  // namespace
 
@@ -275,8 +277,44 @@ void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<
   }
 }
 
+// A node's sums as the solver takes them, from the rows themselves where differences would lose their digits.
+template <class Rows>
+NodeSums MemoryGrowth<Rows>::sums_of(const Grower& grower, int32_t id) {
+  NodeSums sums = finish(held(id).sums, shape_, frame_);
+  if (settings_.solve.search != Search::exact || !needs_direct_sums(sums)) return sums;
+  const bool was_kept = held(id).has_reach;
+  if (!was_kept) rebuild(grower, id);
+  const std::vector<double> mean = mean_row(sums);
+  auto centred =
+      sum_over(held(id), static_cast<size_t>(shape_.classes * frame_.width() + 1),
+               [&](const NodeBlock& block, double* sum) { add_centred(rows_, frame_, block, mean.data(), sum); });
+  if (!was_kept) {
+    Held& node = held(id);
+    kept_ -= node.reach.size();
+    node.reach = Reach();
+    node.has_reach = false;
+  }
+  return with_centred(std::move(sums), std::move(centred));
+}
+
+// What the product explained by which the nearest ancestor was split; 0 if there is none.
+template <class Rows>
+double MemoryGrowth<Rows>::product_above(const Grower& grower, int32_t id) const {
+  for (id = grower.node(id).parent; id >= 0; id = grower.node(id).parent) {
+    const auto place = static_cast<size_t>(id);
+    if (place < product_fit_.size() && product_fit_[place] > 0 && grower.node(id).proposal.tests.size() == 3)
+      return product_fit_[place];
+  }
+  return 0;
+}
+
+// The leaves below a product still show its trace as a linear signal. Splitting one of them by it gains potential,
+// but upsets the balance of the four by which their average follows the product: so there a test must explain more
+// than the product did.
 template <class Rows>
 Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& request, Proposal single) {
+  const double above = product_above(grower, request.node);
+  if (!request.may_triple && above == 0) return single;
   if (!held(request.node).has_reach) rebuild(grower, request.node);
   const Held& here = held(request.node);
   const NodeSums sums = finish(here.sums, shape_, frame_);
@@ -296,9 +334,13 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
     });
   };
   const Pair pair = find_pair(sums, moments, in_plane);
-  if (pair.u.empty() || !(pair.fit > kProductOverLinear * pair.linear_fit)) return single;
+  if (above > 0 && !(pair.linear_fit > above)) single = {};
+  const double needed = std::max(kProductOverLinear * pair.linear_fit, kProductOverProduct * above);
+  if (!request.may_triple || pair.u.empty() || !(pair.fit > needed)) return single;
   auto tests = measure_triple(sums, moments, pair, here.count, criterion_, grower.limits().min_weight_leaf);
   if (tests.empty()) return single;
+  if (product_fit_.size() < grower.size()) product_fit_.resize(grower.size(), 0.0);
+  product_fit_[static_cast<size_t>(request.node)] = pair.fit;
   Proposal triple;
   triple.tests = std::move(tests);
   triple.single = std::move(single.tests);
@@ -322,16 +364,17 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
   while (!(requests = grower.ask()).empty()) {
     divide_parents(grower, requests);
     std::vector<Proposal> answers(requests.size());
+    std::vector<NodeSums> sums;
+    for (const Request& request : requests) sums.push_back(sums_of(grower, request.node));
     pool_.parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t i, int) {
       control_.check();
-      const Held& here = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)];
-      const NodeSums sums = finish(here.sums, shape_, frame_);
+      const NodeSums& mine = sums[static_cast<size_t>(i)];
+      const int64_t count = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)].count;
       answers[static_cast<size_t>(i)].tests =
-          measure(sums, solve(sums, criterion_, settings_.solve), here.count, criterion_, limits.min_weight_leaf);
+          measure(mine, solve(mine, criterion_, settings_.solve), count, criterion_, limits.min_weight_leaf);
     });
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (settings_.lookahead && requests[i].may_triple)
-        answers[i] = look_ahead(grower, requests[i], std::move(answers[i]));
+      if (settings_.lookahead) answers[i] = look_ahead(grower, requests[i], std::move(answers[i]));
       grower.tell(requests[i].node, std::move(answers[i]));
       control_.advance(1);
     }

@@ -67,6 +67,8 @@ class MemoryGrowth {
   bool keeps_reach(const Grower& grower, int32_t id) const;
   void rebuild(const Grower& grower, int32_t id);
   void settle(Held& held);
+  NodeSums sums_of(const Grower& grower, int32_t id);
+  double product_above(const Grower& grower, int32_t id) const;
   Proposal look_ahead(const Grower& grower, const Request& request, Proposal single);
   template <class Add>
   std::vector<double> sum_over(const Held& held, size_t size, Add add);
@@ -80,7 +82,8 @@ class MemoryGrowth {
   Control& control_;
   SumShape shape_;
   std::vector<Held> held_;
-  int64_t kept_ = 0, budget_ = 0;  // reach numbers
+  std::vector<double> product_fit_;  // share of the class's variance explained by the triple of a node
+  int64_t kept_ = 0, budget_ = 0;    // reach numbers
 };
 
 }  // namespace boscage::stochastic

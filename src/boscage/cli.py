@@ -316,7 +316,7 @@ def compare(
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, weighted-optimal, or all of them: all."),
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, wodt, weighted-optimal, or all."),
     ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
@@ -324,6 +324,9 @@ def reproduce(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = Path(
         "boscage-reproduce"
     ),
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the paper (repeatable).")
+    ] = None,
 ) -> None:
     """Run the experiments of a paper again: tables and figures, its printed numbers beside ours.
 
@@ -331,10 +334,16 @@ def reproduce(
     """
     from boscage.experiments import PAPERS
 
-    if paper == "all" and (table is not None or figure is not None):
-        raise typer.BadParameter("a number belongs to one paper; leave it out with all", param_hint="--table/--figure")
+    if paper == "all" and (table is not None or figure is not None or setting):
+        raise typer.BadParameter(
+            "numbers and settings belong to one paper; leave them out with all", param_hint="--table/--figure/--set"
+        )
+    for text in setting or ():
+        if "=" not in text:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+    options = dict(text.split("=", 1) for text in setting or ())
     for name in PAPERS if paper == "all" else [paper]:
-        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out):
+        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out, options):
             typer.echo(path)
 
 
@@ -394,14 +403,16 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
 
 
-def _reproduce(paper: str, table: int | None, figure: int | None, budget: str, out: Path) -> list[Path]:
+def _reproduce(
+    paper: str, table: int | None, figure: int | None, budget: str, out: Path, options: dict[str, str]
+) -> list[Path]:
     """Run one paper: under a bar with the remaining time on a terminal, else with one line for each cell."""
     from boscage.experiments import run
     from boscage.experiments._runner import chosen_pieces
 
     console = messages()
     if not console.is_terminal:
-        return run(paper, table, figure, budget, out, tell)
+        return run(paper, table, figure, budget, out, tell, options=options)
     from rich.progress import (
         BarColumn,
         Progress,
@@ -426,7 +437,7 @@ def _reproduce(paper: str, table: int | None, figure: int | None, budget: str, o
         def advance(done: float, text: str) -> None:
             progress.update(bar, completed=done, description=Text(text, overflow="ellipsis", no_wrap=True).plain[:60])
 
-        return run(paper, table, figure, budget, out, advance=advance)
+        return run(paper, table, figure, budget, out, advance=advance, options=options)
 
 
 def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:

@@ -55,6 +55,10 @@ class Polish(Component):
         Size of Adam's steps at the start, > 0; it falls to 0 along a cosine.
     l2 : float, default=3e-4
         Strength of the penalty, at least 0. Without it polishing overfits.
+    dropout : float, default=0.0
+        Share of the entries of a row, in [0, 0.9], that a step does not see: they stand at their column's mean, another
+        choice each time, and the others are stretched to make up for them. A second guard against overfitting, for
+        wide data.
     slope : float or "auto", default="auto"
         Last value of κ, > 0; the first is 2. "auto": 2 for "soft", 16 for "hard".
     time_limit : float or None, default=None
@@ -87,6 +91,7 @@ class Polish(Component):
         batch_size: int = 256,
         learning_rate: float = 0.01,
         l2: float = 3e-4,
+        dropout: float = 0.0,
         slope: float | str = "auto",
         time_limit: float | None = None,
     ) -> None:
@@ -95,6 +100,7 @@ class Polish(Component):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.l2 = l2
+        self.dropout = dropout
         self.slope = slope
         self.time_limit = time_limit
 
@@ -108,6 +114,7 @@ class Polish(Component):
         self._check_integer("batch_size", low=1)
         self._check_real("learning_rate", low=0, open_low=True)
         self._check_real("l2", low=0)
+        self._check_real("dropout", low=0, high=0.9)
         if not (isinstance(self.slope, str) and self.slope == "auto"):
             if isinstance(self.slope, str):
                 self._refuse("slope", "'auto' or a number > 0")
@@ -134,6 +141,7 @@ class Polish(Component):
             int(self.batch_size),
             float(self.learning_rate),
             float(self.l2),
+            float(self.dropout),
             _FIRST_SLOPE,
             _LAST_SLOPE[self.mode] if isinstance(self.slope, str) else float(self.slope),
             job.seed,

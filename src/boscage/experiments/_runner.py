@@ -1,9 +1,10 @@
 """What all papers share: cells that are computed once and kept, resuming, progress, Markdown tables.
 
-A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers) and ``reproduce(job)``, which is called for one
-of them at a time. It asks ``job.cell`` for every number it needs: a cell that is already in the results file of the
-output folder is not computed again, and the file is written after each new one, so that an interrupted run goes on
-where it stopped. ``job.expect`` says how many cells a table or figure has, for the remaining time.
+A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers), perhaps ``OPTIONS`` (names and types of
+settings that can be changed), and ``reproduce(job)``, which is called for one table or figure at a time. It asks
+``job.cell`` for every number it needs: a cell that is already in the results file of the output folder is not computed
+again, and the file is written after each new one, so that an interrupted run goes on where it stopped. ``job.expect``
+says how many cells a table or figure has, for the remaining time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ PAPERS = {
     "stochastic": "stochastic",
     "topdown": "topdown",
     "weighted-optimal": "weighted_optimal",
+    "wodt": "wodt",
 }
 BUDGETS = ("quick", "full")
 
@@ -45,6 +47,8 @@ class Job:
         Gets one line of text after each cell.
     advance : callable
         Gets the share of the tables and figures that are done, from 0 to their number, and what is being done.
+    options : dict
+        Settings in place of the budget's; which there are is the module's business.
     """
 
     paper: str
@@ -54,6 +58,7 @@ class Job:
     out: Path
     tell: Callable[[str], None]
     advance: Callable[[float, str], None] = lambda done, text: None
+    options: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     written: list[Path] = field(default_factory=list)
     pieces_done: int = 0
@@ -67,7 +72,7 @@ class Job:
 
     def cell(self, name: str, settings: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the result of ``work``, from the file if it was computed before with the same settings."""
-        key = hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
+        key = _key(name, settings)
         known = self.results.get(key)
         if known is None:
             self._show(name)
@@ -95,6 +100,11 @@ class Job:
         part = min(0.99, self._cells / self._expected) if self._expected else 0.0
         self.advance(self.pieces_done + part, f"{self.paper}: {name}" if name else self.paper)
 
+    def known(self, name: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a cell that was computed before, or None."""
+        found = self.results.get(_key(name, settings))
+        return None if found is None else found["result"]
+
     def write(self, name: str, text: str) -> None:
         """Write a text file into the output folder."""
         path = self.out / name
@@ -110,6 +120,10 @@ class Job:
         path = self.out / name
         figure.savefig(path, dpi=110, metadata={"Software": None})
         self.written.append(path)
+
+
+def _key(name: str, settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -142,6 +156,7 @@ def run(
     out: str | Path = "boscage-reproduce",
     tell: Callable[[str], None] = lambda line: None,
     advance: Callable[[float, str], None] = lambda done, text: None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Run a paper's experiments again.
 
@@ -159,6 +174,8 @@ def run(
         Gets one line of text after each step.
     advance : callable
         Gets how many tables and figures are done, a number that grows with every cell, and what is being done.
+    options : mapping, optional
+        Settings of the paper's experiments in place of the budget's, as text or values.
 
     Returns
     -------
@@ -168,9 +185,10 @@ def run(
     module, tables, figures = chosen_pieces(paper, table, figure)
     if budget not in BUDGETS:
         raise ValueError(f"budget={budget!r} is not known. Pass one of {', '.join(BUDGETS)}.")
+    settings = _options(module, paper, options or {})
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    job = Job(paper, (), (), budget, folder, tell, advance)
+    job = Job(paper, (), (), budget, folder, tell, advance, settings)
     if job.store.exists():
         job.results = json.loads(job.store.read_text(encoding="utf-8"))
     for job.tables, job.figures in [*(((n,), ()) for n in tables), *(((), (n,)) for n in figures)]:
@@ -192,3 +210,16 @@ def chosen_pieces(paper: str, table: int | None, figure: int | None) -> tuple[An
             raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {allowed}.")
         chosen.append((wanted,) if wanted is not None else known if other is None else ())
     return module, chosen[0], chosen[1]
+
+
+def _options(module: Any, paper: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names and turn text into values."""
+    known = getattr(module, "OPTIONS", {})
+    for name, value in given.items():
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"{name}={value!r} is not a setting of {paper}. There are: {listed}.")
+    try:
+        return {name: known[name](value) for name, value in given.items()}
+    except ValueError as error:
+        raise ValueError(f"A setting of {paper} has the wrong type: {error}.") from None

@@ -64,7 +64,9 @@ class StochasticLinear(SplitFamily):
         scores are clipped to [−1, 1] in prediction.
     lookahead : bool, default=False
         Whether a node whose classes depend on a product of two linear functions (XOR) rather than on a linear one may
-        be split twice at once, with u and then ±v. Needs the second moments of each node: time n·d², memory K·d².
+        be split twice at once, with u and then ±v. Below such a product, nodes are split only where something explains
+        more of the class than the product did, and frequency leaves are fitted jointly (see `Frequency`). Needs the
+        second moments of each node: time n·d², memory K·d².
 
     References
     ----------
@@ -269,8 +271,15 @@ def solve_split(
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     is_class = (labels[:, None] == np.arange(max(2, labels.max() + 1))) * (weight / weight.sum())[:, None]
     mass, sums = is_class.sum(axis=0), np.ascontiguousarray(is_class.T @ rows)
+    # Differences from the mean row, and 1 − ‖a‖², from the rows: the sums alone lose digits where all rows are alike.
+    mean = sums.sum(axis=0)
+    away = rows - mean
+    centred = np.ascontiguousarray(is_class.T @ away)
+    spread = float(is_class.sum(axis=1) @ (1 - (rows**2).sum(axis=1) + (away**2).sum(axis=1)))
     name, parameter, table = part.native()
-    w: Floats = _core.solve_stochastic(mass, sums, name, parameter, table.ravel(), search, float(epsilon))
+    w: Floats = _core.solve_stochastic(
+        mass, sums, name, parameter, table.ravel(), search, float(epsilon), centred, spread
+    )
     w = w if len(w) else np.zeros(rows.shape[1])
     right = (mass + sums @ w) / 2
     value = (part.total(mass) - part.gain(mass, right)) / part.unit
