@@ -154,6 +154,20 @@ def test_same_bytes_with_every_scale(family, tmp_path):
     assert saved(tree.fit_batches(in_pieces([700, 5000], X, y, weight)), tmp_path) == expected
 
 
+@pytest.mark.parametrize("far", [1e3, 1e4])
+def test_same_bytes_where_rows_nearly_agree(far, tmp_path):
+    """Rows of nearly one direction: sums are made once more about the mean row."""
+    X, y, weight = make_data(classes=2)
+    X = X + far
+    tree = TopDownTreeClassifier(StochasticLinear(scale="unit"), max_depth=3)
+    expected = saved(tree.fit(X, y, weight), tmp_path)
+    tree.fit_batches(in_pieces([700, 5000], X, y, weight))
+    assert tree.get_n_leaves() > 2
+    assert saved(tree, tmp_path) == expected
+    if far == 1e4:
+        assert tree.reading_.passes > 4 + tree.get_depth()
+
+
 def test_threads_and_memory_order_change_nothing(tmp_path):
     X, y, weight = make_data(n=30_000)
     expected = saved(TopDownTreeClassifier("stochastic", max_leaf_nodes=8).fit(X, y, weight), tmp_path)
@@ -439,8 +453,8 @@ def mixed_columns(n, seed, dtype):
 def test_axis_trees_have_the_same_bytes(dtype, max_bins, weighted, tmp_path):
     X, y, weight = mixed_columns(9000, max_bins, dtype)
     arrays = (X, y, weight) if weighted else (X, y)
-    for settings in ({"max_leaf_nodes": 12}, {"max_depth": 5, "criterion": "entropy", "min_samples_leaf": 20}):
-        tree = TopDownTreeClassifier(Axis(max_bins=max_bins), **settings)
+    for limits in ({"max_leaf_nodes": 12}, {"max_depth": 5, "criterion": "entropy", "min_samples_leaf": 20}):
+        tree = TopDownTreeClassifier(Axis(max_bins=max_bins), **limits)
         expected = saved(tree.fit(*arrays), tmp_path)
         assert tree.get_n_leaves() > 3
         for cuts in ([1, 4097], range(0, 9000, 1000)):

@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
-import dask
-import dask.array as da
 import numpy as np
 import numpy.typing as npt
-from dask.delayed import Delayed, delayed
-from distributed import Client, Future, default_client, wait
-from distributed.scheduler import KilledWorker
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+    from distributed import Client, Future, default_client, wait
+    from distributed.scheduler import KilledWorker
+except ImportError as error:
+    raise ImportError("boscage.dask needs dask[array,distributed]: pip install 'boscage[dask]'") from error
 
 import boscage
 from boscage._progress import Progress
