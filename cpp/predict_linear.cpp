@@ -29,10 +29,10 @@ BOSCAGE_CLONES void walk_kernel(const LinearNode* nodes, const double* weights, 
       moved = false;
       for (int64_t g = 0; g < here; ++g) {
         const LinearNode& node = nodes[at[g]];
-        if (node.left < 0) continue;
+        if (node.child[0] < 0) continue;
         const double* row = rows[first + g];
         const double score = node.test >= 0 ? dot_lanes(weights + node.test * width, row, width) : row[~node.test];
-        at[g] = score > node.threshold ? node.right : node.left;
+        at[g] = node.child[score > node.threshold];  // no branch: it could not be foretold
         moved = true;
       }
     }

@@ -10,8 +10,8 @@ namespace boscage {
 
 struct LinearNode {
   double threshold = 0;
-  int32_t test = 0;               // row of the weights, or ~column
-  int32_t left = -1, right = -1;  // -1 at a leaf
+  int32_t test = 0;             // row of the weights, or ~column
+  int32_t child[2] = {-1, -1};  // left and right; -1 at a leaf
 };
 
 // The leaf of each of `count` rows of `width` numbers.

@@ -138,7 +138,7 @@ void Predictor::pack_linear() {
   std::vector<LinearNode> nodes(n);
   for (size_t i = 0; i < n; ++i) {
     if (t.feature[i] == -1) continue;
-    nodes[i] = {t.threshold[i], t.linear_row[i], t.children_left[i], t.children_right[i]};
+    nodes[i] = {t.threshold[i], t.linear_row[i], {t.children_left[i], t.children_right[i]}};
     if (t.feature[i] == -2) continue;
     const auto column = static_cast<size_t>(t.feature[i]);
     const bool fits = t.map.code_offset.empty() && t.category_offset[i] < 0 &&

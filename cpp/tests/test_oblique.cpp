@@ -182,20 +182,20 @@ TEST("many rows walk where each alone would") {
   std::vector<double> weights, X;
   for (uint64_t j = 0; j < 2 * width; ++j) weights.push_back(normal(9, 0, j));
   for (uint64_t j = 0; j < rows * width; ++j) X.push_back(normal(10, 0, j));
-  nodes[0] = {0.1, 0, 1, 2};
-  nodes[1] = {-0.3, ~4, 3, 4};
-  nodes[2] = {0.2, 1, 5, 6};
+  nodes[0] = {0.1, 0, {1, 2}};
+  nodes[1] = {-0.3, ~4, {3, 4}};
+  nodes[2] = {0.2, 1, {5, 6}};
   std::vector<const double*> views;
   for (int64_t i = 0; i < rows; ++i) views.push_back(X.data() + i * width);
   std::vector<int32_t> leaves(rows);
   walk_linear(nodes, weights.data(), width, views.data(), rows, leaves.data());
   for (size_t i = 0; i < rows; ++i) {
     int32_t at = 0;
-    while (nodes[static_cast<size_t>(at)].left >= 0) {
+    while (nodes[static_cast<size_t>(at)].child[0] >= 0) {
       const LinearNode& node = nodes[static_cast<size_t>(at)];
       const double score =
           node.test >= 0 ? dot(weights.data() + node.test * width, views[i], width) : views[i][~node.test];
-      at = score > node.threshold ? node.right : node.left;
+      at = node.child[score > node.threshold];
     }
     CHECK(leaves[i] == at);
   }
