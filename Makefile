@@ -41,7 +41,7 @@ $(VENV)/.docs: $(VENV)/.deps
 setup: $(VENV)/.built  ## Make the environment and build the package into it
 
 demo: setup  ## The main job: compare every family on an embedded data set
-	$(BIN)/boscage compare --out out/compare
+	$(BIN)/boscage compare --repeats 2 --out out/compare
 
 test: setup test-cpp  ## All tests but the slow experiments
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
@@ -61,7 +61,7 @@ lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	! grep -rlE '#include *[<"](Python\.h|nanobind/)' cpp --include='*.hpp' --include='*.cpp' | grep -v '^cpp/bind/'
-	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs *.md)
+	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples *.md)
 	$(BIN)/mypy
 
 format: $(VENV)/.deps  ## Put the code in the house style

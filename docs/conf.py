@@ -1,13 +1,28 @@
 """Sphinx settings. The build needs no network: there is no intersphinx."""
 
+import sys
+from pathlib import Path
+
+import matplotlib
+
 import boscage
+
+matplotlib.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent))  # for _results
 
 project = "Boscage"
 author = "The Boscage developers"
 copyright = "The Boscage developers"
 version = release = boscage.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "_results",
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 autosummary_generate = True
@@ -18,6 +33,13 @@ autodoc_default_options = {
     "set_score_request"
 }
 numpydoc_show_class_members = False
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "show_signature": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"

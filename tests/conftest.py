@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from browser import browser  # noqa: F401, a fixture
+
 
 @pytest.fixture
 def rng():

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from boscage import IncompatibleParts, TopDownTreeClassifier
+from boscage import Frequency, IncompatibleParts, Linear, Polish, TopDownTreeClassifier
 from boscage._component import names, resolve
 
 ROLES = ["splits", "criterion", "growth", "leaf"]
@@ -41,6 +41,36 @@ def possible():
 @parametrize_with_checks([TopDownTreeClassifier(**parts) for parts in pairwise_cover(list(possible()))])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+REFINED = [
+    TopDownTreeClassifier("wodt", polish=Polish(epochs=20)),
+    TopDownTreeClassifier("wodt", polish=Polish("hard", epochs=20), max_leaf_nodes=4),
+    TopDownTreeClassifier("wodt", polish=Polish("auto", epochs=5), leaf="linear", max_leaf_nodes=3),
+    TopDownTreeClassifier("stochastic", polish=Polish(epochs=20), max_leaf_nodes=4),
+    TopDownTreeClassifier(leaf=Linear(l2="auto"), max_leaf_nodes=3),
+    TopDownTreeClassifier(leaf=Frequency(shrinkage="auto")),
+]
+
+
+@parametrize_with_checks(REFINED)
+def test_scikit_learn_checks_of_refined_trees(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("polish", ["soft", "hard", "auto"])
+@pytest.mark.parametrize("splits", names("splits"))
+@pytest.mark.parametrize("leaf", names("leaf"))
+def test_every_family_is_polished_or_says_why(polish, splits, leaf, rng):
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 3, 40)
+    tree = TopDownTreeClassifier(splits, leaf=leaf, polish=Polish(polish, epochs=3), max_leaf_nodes=4, random_state=0)
+    if splits == "axis":
+        with pytest.raises(IncompatibleParts, match="does not go with splits=Axis"):
+            tree.fit(X, y)
+        assert not hasattr(tree, "tree_")
+        return
+    tree.fit(X, y, sample_weight=rng.exponential(size=40)).tree_.check()
+    np.testing.assert_allclose(tree.predict_proba(X).sum(axis=1), 1)
 
 
 @pytest.mark.parametrize("parts", product(), ids=lambda parts: "-".join(parts.values()))

@@ -104,7 +104,7 @@ def test_equality_looks_at_class_and_parameters():
             "or an object from boscage.criteria.",
         ),
         ("growth", 3, "growth=3 is not known. Pass one of 'best_first', 'heaviest_first', 'depth_first', or an"),
-        ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', or an object from boscage.leaves"),
+        ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', 'linear', or an object from"),
         ("leaf", Gini(), "leaf=Gini() is not known."),
         ("criterion", Gini, "criterion=Gini is a class. Pass an object: Gini()."),
         ("growth", len, "growth=<built-in function len> is not known."),

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from boscage import TopDownTreeClassifier
+from boscage import Polish, TopDownTreeClassifier, WeightedOblique
 
 
 def interrupted_after(seconds, call):
@@ -36,6 +36,13 @@ def test_ctrl_c_stops_a_fit(n_jobs, rng):
     # The promise is 0.2 s on an idle machine; a test machine may be busy.
     assert interrupted_after(0.5, lambda: tree.fit(X, y)) < 2.0
     assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
+
+
+def test_ctrl_c_stops_polishing(rng):
+    X, y = rng.normal(size=(20_000, 40)), rng.integers(0, 20, 20_000)
+    tree = TopDownTreeClassifier(WeightedOblique(max_iter=1), max_leaf_nodes=3, polish=Polish(epochs=10**6))
+    assert interrupted_after(1.5, lambda: tree.fit(X, y)) < 2.0
+    assert not hasattr(tree, "tree_")
 
 
 def test_an_error_in_a_progress_bar_stops_the_fit(rng):

@@ -34,7 +34,7 @@ def test_no_test_drops_less_than_its_edge_promises(share, right_if_1, right_if_0
     for criterion, bound in ((Gini(), gini_drop), (Entropy(), entropy_drop), (Sqrt(), sqrt_drop)):
         drop = criterion.split_drop(right, W - right) / criterion.unit
         assert drop >= bound(gamma, share) - 1e-12
-        assert bound(gamma, share) >= bound(gamma, share, printed=True) - 1e-15
+        assert bound(gamma, share) >= bound(gamma, share, form="printed") - 1e-15
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "sqrt", "modified_gini"])

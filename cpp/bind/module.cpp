@@ -5,6 +5,7 @@
 namespace nb = nanobind;
 
 namespace boscage::bind {
+void bind_batches(nb::module_&);
 void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
 void bind_online(nb::module_&);
@@ -12,6 +13,7 @@ void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
 void bind_oblique(nb::module_&);
+void bind_refine(nb::module_&);
 void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
@@ -25,5 +27,7 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_propose(module);
   boscage::bind::bind_optimal(module);
   boscage::bind::bind_oblique(module);
+  boscage::bind::bind_refine(module);
   boscage::bind::bind_stochastic(module);
+  boscage::bind::bind_batches(module);
 }

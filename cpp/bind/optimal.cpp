@@ -51,6 +51,8 @@ nb::dict as_dict(Result result) {
   out["status"] = name_of(result.status);
   out["explored"] = result.explored;
   out["peak_bytes"] = result.peak_bytes;
+  out["work"] = result.work;
+  out["waited"] = result.waited;
   return out;
 }
 

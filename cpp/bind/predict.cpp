@@ -1,13 +1,11 @@
 // Predictor for Python: it borrows the tree's arrays and keeps them alive.
-#include "predict.hpp"
-
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <optional>
 #include <string>
 
-#include "arrays.hpp"
+#include "bound_predictor.hpp"
 #include "run.hpp"
 
 namespace boscage::bind {
@@ -40,6 +38,8 @@ std::span<const T> field(nb::handle arrays, const char* name) {
   }
   return bind::view(array);  // the Python object keeps the memory alive
 }
+
+}  // namespace
 
 TreeArrays tree_arrays(nb::handle arrays) {
   TreeArrays t;
@@ -76,25 +76,7 @@ TreeArrays tree_arrays(nb::handle arrays) {
   return t;
 }
 
-struct BoundPredictor {
-  explicit BoundPredictor(nb::object arrays) : owner(std::move(arrays)), core(tree_arrays(owner)) {}
-
-  nb::object owner;
-  Predictor core;
-};
-
-template <class T>
-Matrix<T> dense_rows(const Strided2<T>& X) {
-  return {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)};
-}
-
-template <class T, class Index>
-SparseRows<T, Index> sparse_rows(const In1<T>& data, const In1<Index>& indices, const In1<Index>& offsets,
-                                 int64_t columns) {
-  if (offsets.size() == 0 || indices.size() != data.size()) throw std::invalid_argument("X: the CSR matrix is broken.");
-  const auto rows = static_cast<int64_t>(offsets.size()) - 1;
-  return {data.data(), indices.data(), offsets.data(), rows, columns, static_cast<int64_t>(data.size())};
-}
+namespace {
 
 template <class Work>
 void run_rows(const Predictor& core, int64_t rows, Work&& work) {

@@ -25,7 +25,8 @@ Cache::Entry* Cache::place(std::vector<Entry>& entries, const Identity& key) {
 void Cache::grow(Shard& shard) {
   const size_t size = shard.entries.empty() ? kFirst : 2 * shard.entries.size();
   const auto bytes = static_cast<int64_t>(size * sizeof(Entry));
-  if (!meter_.take(bytes)) return;
+  // Half of the memory at most: without the rest the search could not go on, without a larger cache it can.
+  if (meter_.used() + bytes > meter_.limit() / 2 || !meter_.take(bytes)) return;
   std::vector<Entry> larger(size);
   shard.count = 0;
   for (const Entry& entry : shard.entries) {

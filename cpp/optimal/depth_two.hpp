@@ -29,7 +29,7 @@ class DepthTwo {
   virtual Answer solve(const Node& node, int64_t budget, std::vector<int64_t>& least, int64_t& floor) = 0;
   // The first split, by column and then by rank, of cost `value`, which must be F_2 and below the leaf's.
   virtual Answer first_split(const Node& node, int64_t value) = 0;
-  int64_t sweeps = 0;
+  virtual int64_t work() const = 0;  // row places swept so far
 };
 
 std::unique_ptr<DepthTwo> make_depth_two(const Problem& problem, const Stopper& stopper);

@@ -1,7 +1,5 @@
 #include "optimal/engine.hpp"
 
-#include <thread>
-
 namespace boscage::optimal {
 
 int64_t rows_left(const Node& node, int feature, int32_t rank) {
@@ -22,6 +20,19 @@ Engine::Engine(const Problem& problem, int threads, int64_t memory_left, Stopper
 int64_t Engine::explored() const {
   int64_t sum = 0;
   for (const Worker& worker : workers_) sum += worker.explored;
+  return sum;
+}
+
+int64_t Engine::work() const {
+  int64_t sum = 0;
+  for (const Worker& worker : workers_) sum += worker.depth_two->work();
+  return sum;
+}
+
+double Engine::waited() const {
+  const auto alone = std::chrono::duration<double>(Stopper::Clock::now() - start_ - shared_).count();
+  double sum = static_cast<double>(workers_.size() - 1) * alone;
+  for (const Worker& worker : workers_) sum += worker.waited;
   return sum;
 }
 
@@ -163,101 +174,6 @@ void Engine::run_task(Worker& worker, NodeSearch& search, const Task& task) {
   search.leave(task);
 }
 
-void Engine::run(Worker& worker, NodeSearch& search) {
-  const bool shared = workers_.size() > 1 && search.node().rows * search.node().features >= 256;
-  if (shared) {
-    std::lock_guard lock(registry_mutex_);
-    open_.push_back(&search);
-  }
-  // Whatever happens, nobody may be inside when the node goes away.
-  struct Closing {
-    Engine& engine;
-    NodeSearch& search;
-    bool shared;
-    ~Closing() {
-      if (!shared) return;
-      {
-        std::lock_guard lock(engine.registry_mutex_);
-        std::erase(engine.open_, &search);
-      }
-      for (;;) {
-        {
-          std::lock_guard lock(search.mutex);
-          if (search.busy() == 0) return;
-        }
-        std::this_thread::yield();
-      }
-    }
-  } closing{*this, search, shared};
-  Task task;
-  for (;;) {
-    bool taken = false, waiting = false;
-    {
-      std::lock_guard lock(search.mutex);
-      taken = search.take(task);
-      waiting = !taken && search.busy() > 0;
-    }
-    if (taken) {
-      run_task(worker, search, task);
-    } else if (!waiting) {
-      return;
-    } else if (!help(worker, &search)) {
-      stopper_.check();
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    }
-  }
-}
-
-// Joins the topmost open node (below `above`, if given) for one task.
-bool Engine::help(Worker& worker, const NodeSearch* above) {
-  NodeSearch* chosen = nullptr;
-  Task task;
-  {
-    std::lock_guard registry(registry_mutex_);
-    std::vector<NodeSearch*> order(open_);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const NodeSearch* a, const NodeSearch* b) { return a->depth() > b->depth(); });
-    for (NodeSearch* search : order) {
-      bool below = above == nullptr;
-      for (const NodeSearch* up = search->parent(); up && !below; up = up->parent()) below = up == above;
-      if (!below) continue;
-      std::lock_guard lock(search->mutex);
-      if (!search->take(task)) continue;
-      chosen = search;
-      break;
-    }
-  }
-  if (!chosen) return false;
-  run_task(worker, *chosen, task);
-  return true;
-}
-
-void Engine::help_until_done(Worker& worker) {
-  try {
-    while (!finished_.load()) {
-      stopper_.check();
-      if (!help(worker, nullptr)) std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  } catch (const Stopped&) {
-  }
-}
-
-void Engine::with_helpers(const std::function<void()>& work) {
-  if (workers_.size() == 1) return work();
-  finished_ = false;
-  Pool pool(static_cast<int>(workers_.size()));
-  std::atomic<int> arrived{0};
-  pool.parallel_for(static_cast<int64_t>(workers_.size()), [&](int64_t, int) {
-    const int me = arrived.fetch_add(1);
-    if (me > 0) return help_until_done(workers_[me]);
-    struct Finish {
-      std::atomic<bool>& flag;
-      ~Finish() { flag = true; }
-    } finish{finished_};
-    work();
-  });
-}
-
 void Engine::watch(NodeSearch& search, bool always) {
   const auto now = Stopper::Clock::now();
   std::lock_guard lock(search.mutex);
@@ -299,8 +215,8 @@ void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task,
 }
 
 // Runs work for some time; false if it was not done by then. Throws Stopped when the search must end.
-bool Engine::attempt(const std::function<void()>& work, Stopper::Clock::duration patience, NodeSearch& search) {
-  stopper_.pause_at(Stopper::Clock::now() + patience);
+bool Engine::attempt(const std::function<void()>& work, Span patience, NodeSearch& search) {
+  stopper_.pause_at(Stopper::Clock::now() + std::min(patience, Span::max() / 4));
   try {
     with_helpers(work);
   } catch (const Stopped&) {
@@ -325,25 +241,29 @@ void Engine::refresh(NodeSearch& search) {
   on_change(lower_.load(), upper_.load());
 }
 
-// The proof at the root. If it takes long, the direct way is left for a while: to prove that nothing lies
-// below a tenth, two tenths, ... of the way up to the best tree is much cheaper, and the lower bound rises.
+// Shows that nothing lies below some parts of the way up to the best tree: each but the last is much cheaper than
+// the whole proof, and the lower bound rises. Ends early when a tree is found on the way.
+void Engine::raise_bound(Worker& worker, NodeSearch& search, Stopper::Clock::time_point end) {
+  const int64_t floor = lower_.load(), best = search.best();
+  for (const int percent : {10, 20, 35, 50, 75, 100}) {
+    const int64_t target = percent == 100 ? best : floor + (best - floor) / 100 * percent;
+    search.seek_below(target);
+    if (!attempt([&] { run(worker, search); }, end - Stopper::Clock::now(), search)) break;
+    watch(search, true);
+    if (search.best() < target) break;
+  }
+  search.seek_below(best);
+}
+
+// The proof at the root, directly if it does not take long, else after the bound has been raised step by step.
 void Engine::prove(Worker& worker, NodeSearch& search, SplitTree& proven) {
   using namespace std::chrono_literals;
-  using Span = Stopper::Clock::duration;
   const auto all = [&] { finish(worker, search, proven); };
   const Span left = stopper_.deadline() - Stopper::Clock::now();
   if (attempt(all, std::min<Span>(2s, left / 10), search)) return;
   refresh(search);
   if (attempt(all, std::min<Span>(30s, left / 2), search)) return;
-  const int64_t floor = lower_.load(), best = search.best();
-  for (const double share : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}) {
-    const auto target = floor + static_cast<int64_t>(share * static_cast<double>(best - floor));
-    search.seek_below(target);
-    attempt([&] { run(worker, search); }, Span::max() / 4, search);
-    watch(search, true);
-    if (search.best() < target) break;
-  }
-  search.seek_below(best);
+  raise_bound(worker, search, Stopper::Clock::time_point::max());
   attempt(all, Span::max() / 4, search);
 }
 
@@ -357,15 +277,35 @@ void Engine::finish(Worker& worker, NodeSearch& search, SplitTree& proven) {
   extract(worker, root_, all_rows_, search.depth(), proven.value, &search, nullptr, nullptr, proven);
 }
 
-bool Engine::search(int depth, SplitTree incumbent) {
+// Sets the bounds at the start; returns the cost of a single leaf.
+int64_t Engine::begin(int depth, const SplitTree& incumbent) {
+  int64_t leaf = 0;
+  lower_ = quick_bound(root_.class_weight, depth, leaf);
   {
     std::lock_guard lock(best_mutex_);
     best_ = incumbent;
     upper_ = best_.value;
   }
-  int64_t leaf = 0;
-  lower_ = quick_bound(root_.class_weight, depth, leaf);
   on_change(lower_.load(), upper_.load());
+  return leaf;
+}
+
+void Engine::bound(int depth, const SplitTree& incumbent, Span patience) {
+  if (lower_.load() == begin(depth, incumbent)) return;
+  try {
+    charge(2 * Node::bytes(root_.rows, root_.features));
+    NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr);
+    charge(search.bytes());
+    root_search_ = &search;
+    raise_bound(workers_[0], search, Stopper::Clock::now() + patience);
+  } catch (const Stopped&) {
+    stopper_.halt();
+  }
+  root_search_ = nullptr;
+}
+
+bool Engine::search(int depth, const SplitTree& incumbent) {
+  const int64_t leaf = begin(depth, incumbent);
   SplitTree proven;
   try {
     charge(2 * Node::bytes(root_.rows, root_.features));

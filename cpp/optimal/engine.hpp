@@ -32,10 +32,13 @@ struct Worker {
   std::vector<int32_t> map;
   std::vector<int64_t> classes;
   int64_t explored = 0;
+  double waited = 0;  // seconds without anything to do
 };
 
 class Engine {
  public:
+  using Span = Stopper::Clock::duration;
+
   Engine(const Problem& problem, int threads, int64_t memory_left, Stopper& stopper);
 
   const Node& root() const { return root_; }
@@ -45,12 +48,17 @@ class Engine {
   SplitTree wide_lookahead(int depth);
   // Proves the optimum below `incumbent`, then picks the first optimal tree in a fixed order.
   // Returns false if stopped; best() then holds the best tree so far and lower_bound() what is proven.
-  bool search(int depth, SplitTree incumbent);
+  bool search(int depth, const SplitTree& incumbent);
+  // Spends some time on the lower bound alone: afterwards lower_bound() says what is proven, and best() is the
+  // incumbent or a better tree met on the way.
+  void bound(int depth, const SplitTree& incumbent, Span patience);
 
   SplitTree best();
   int64_t lower_bound() const { return lower_.load(); }
   int64_t upper_bound() const { return upper_.load(); }
   int64_t explored() const;
+  int64_t work() const;   // row places swept: the search's cost in a unit that no other process can change
+  double waited() const;  // seconds of all threads together in which one had nothing to do
   bool out_of_memory() const { return out_of_memory_.load(); }
   Meter& meter() { return meter_; }
   // Called with (lower, upper) whenever one may have changed, from any thread, one at a time.
@@ -66,12 +74,15 @@ class Engine {
   Answer solve_child(Worker& worker, const NodeSearch& search, const Task& task, int side, int64_t budget,
                      const Record* smaller, const Record* larger, Kept* record);
   void prove(Worker& worker, NodeSearch& search, SplitTree& proven);
-  bool attempt(const std::function<void()>& work, Stopper::Clock::duration patience, NodeSearch& search);
+  bool attempt(const std::function<void()>& work, Span patience, NodeSearch& search);
+  int64_t begin(int depth, const SplitTree& incumbent);
   void refresh(NodeSearch& search);
+  void raise_bound(Worker& worker, NodeSearch& search, Stopper::Clock::time_point end);
   void finish(Worker& worker, NodeSearch& search, SplitTree& proven);
   void run(Worker& worker, NodeSearch& search);
   void run_task(Worker& worker, NodeSearch& search, const Task& task);
   bool help(Worker& worker, const NodeSearch* above);
+  NodeSearch* choose(const NodeSearch* above, bool quiet, Task& task);
   void help_until_done(Worker& worker);
   void improve(Worker& worker, const NodeSearch& search, const Task& task, int64_t value, const int64_t* sides);
   void report(Worker& worker, NodeSearch& search, const Task& task);
@@ -106,6 +117,8 @@ class Engine {
   std::mutex best_mutex_;
   SplitTree best_;
   Stopper::Clock::time_point last_watch_{};
+  const Stopper::Clock::time_point start_ = Stopper::Clock::now();
+  Span shared_{};  // time with all threads at work
 };
 
 // The rows of `parent` left (side 0) or right of a test, as positions: number of rows on the left.

@@ -95,13 +95,13 @@ bool NodeSearch::longest_run(int feature, Task& task) const {
   return longest > 0;
 }
 
-bool NodeSearch::take(Task& task) {
+bool NodeSearch::take(Task& task, bool quiet) {
   const int count = node_.features;
   for (int tries = 0; tries < count; ++tries) {
     const int j = first_ ? tries : cursor_;
     cursor_ = cursor_ + 1 == count ? 0 : cursor_ + 1;
     Column& column = columns_[j];
-    if (column.closed) continue;
+    if (column.closed || (quiet && column.busy > 0)) continue;
     if (column.inherited < best_ && longest_run(j, task)) {
       column.known[task.at] |= kBusy;
       ++column.busy;

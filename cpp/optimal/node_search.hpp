@@ -45,7 +45,9 @@ class NodeSearch {
   // Bounds from a solved node with a subset (superset) of our rows.
   void inherit(const Record* smaller, const Record* larger);
 
-  bool take(Task& task);
+  // The next cut to evaluate. With `quiet` only from columns nobody works on: siblings of one column are of
+  // most use to each other when they are solved one after the other.
+  bool take(Task& task, bool quiet);
   bool dead(const Task& task) const;
   bool exact(const Task& task, int side) const { return columns_[task.feature].known[task.at] & (1 << side); }
   int64_t budget(const Task& task, int side) const;

@@ -9,6 +9,7 @@ namespace boscage::optimal {
 namespace {
 
 using Clock = Stopper::Clock;
+constexpr auto kLeastForBound = std::chrono::milliseconds(200);
 
 Clock::time_point deadline(double seconds) {
   const auto now = Clock::now();
@@ -96,10 +97,28 @@ void write_leaf(const Matrix& x, Result& out) {
   out.objective = 1.0, out.lower_bound = 0.0;
 }
 
+// The best tree that can be had quickly; without a proof to follow, a little less quickly.
+SplitTree first_tree(Engine& engine, const Problem& problem, const Settings& settings, const WarmStart& warm_start) {
+  SplitTree best = engine.fit_shape(leaf_only(), settings.max_depth);
+  const auto offer = [&](SplitTree found) {
+    if (found.value < best.value) best = std::move(found);
+  };
+  if (settings.max_depth > 2) offer(engine.lookahead(settings.max_depth));
+  if (!warm_start.feature.empty()) offer(engine.fit_shape(from_thresholds(warm_start, problem), settings.max_depth));
+  if (settings.exact || settings.max_depth <= 2) return best;
+  try {
+    offer(engine.wide_lookahead(settings.max_depth));
+  } catch (const Stopped&) {
+    // late: the quick tree has to do
+  }
+  return best;
+}
+
 }  // namespace
 
 Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
              const WarmStart& warm_start, Control& control, Snapshot& snapshot) {
+  const auto begin = Clock::now();
   Stopper stopper(control, deadline(settings.time_limit));
   Result out;
   const int64_t base = base_bytes(x.rows, x.columns);
@@ -122,37 +141,26 @@ Result solve(const Matrix& x, const int32_t* labels, const double* weights, cons
     if (upper < kNever) snapshot.objective = problem.to_objective(upper + problem.constant);
     control.advance(1);
   };
-  SplitTree start = engine.fit_shape(leaf_only(), settings.max_depth);
-  const bool small = settings.max_depth <= 2 && settings.exact;
-  if (!small) {
-    SplitTree found = engine.lookahead(settings.max_depth);
-    if (found.value < start.value) start = std::move(found);
-  }
-  if (!warm_start.feature.empty()) {
-    SplitTree found = engine.fit_shape(from_thresholds(warm_start, problem), settings.max_depth);
-    if (found.value < start.value) start = std::move(found);
-  }
-  if (!settings.exact && settings.max_depth > 2) {
-    try {
-      SplitTree found = engine.wide_lookahead(settings.max_depth);
-      if (found.value < start.value) start = std::move(found);
-    } catch (const Stopped&) {
-      // late: the quick tree has to do
-    }
-  }
+  SplitTree start = first_tree(engine, problem, settings, warm_start);
+  const bool exact = settings.exact || settings.max_depth <= 2;
   bool proven = false;
-  if (settings.exact) {
+  if (exact) {
     proven = engine.search(settings.max_depth, start);
-    start = engine.best();
+  } else {
+    // As much again for the bound as the tree has taken.
+    engine.bound(settings.max_depth, start, std::max<Engine::Span>(kLeastForBound, Clock::now() - begin));
   }
+  start = engine.best();
   write_tree(start, problem, x, out);
   const int64_t lower = std::min(start.value, engine.lower_bound());
   out.objective = problem.to_objective(start.value + problem.constant);
   out.lower_bound = problem.to_objective(lower + problem.constant);
   out.status = proven || lower >= start.value ? Status::optimal
-               : settings.exact               ? stopped_by(&engine, stopper)
+               : exact                        ? stopped_by(&engine, stopper)
                                               : Status::heuristic;
   out.explored = engine.explored();
+  out.work = engine.work();
+  out.waited = engine.waited();
   out.peak_bytes = base + engine.meter().peak();
   return out;
 }

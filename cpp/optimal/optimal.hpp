@@ -42,6 +42,8 @@ struct Result {
   Status status = Status::optimal;
   int64_t explored = 0;
   int64_t peak_bytes = 0;
+  int64_t work = 0;   // row places swept
+  double waited = 0;  // thread seconds without anything to do
 };
 
 // labels in 0..K-1, every class with a row of positive weight; weights null or finite and >= 0.

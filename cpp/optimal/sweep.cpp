@@ -28,27 +28,26 @@ namespace boscage::optimal {
 #undef BOSCAGE_BYTES
 #endif
 
-namespace {
-
 template <class T>
-SweepKernels<T> choose() {
+std::vector<SweepKernels<T>> runnable_sweep_kernels() {
+  std::vector<SweepKernels<T>> all{{"plain", plain::binary<T>, plain::classes<T>}};
 #if defined(__x86_64__) && defined(__GNUC__)
+  if (__builtin_cpu_supports("avx2")) all.push_back({"avx2", avx2::binary<T>, avx2::classes<T>});
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (wide) return {avx512::binary<T>, avx512::classes<T>};
-  if (__builtin_cpu_supports("avx2")) return {avx2::binary<T>, avx2::classes<T>};
+  if (wide) all.push_back({"avx512", avx512::binary<T>, avx512::classes<T>});
 #endif
-  return {plain::binary<T>, plain::classes<T>};
+  return all;
 }
-
-}  // namespace
 
 template <class T>
 const SweepKernels<T>& sweep_kernels() {
-  static const SweepKernels<T> kernels = choose<T>();
+  static const SweepKernels<T> kernels = runnable_sweep_kernels<T>().back();
   return kernels;
 }
 
+template std::vector<SweepKernels<int32_t>> runnable_sweep_kernels<int32_t>();
+template std::vector<SweepKernels<int64_t>> runnable_sweep_kernels<int64_t>();
 template const SweepKernels<int32_t>& sweep_kernels<int32_t>();
 template const SweepKernels<int64_t>& sweep_kernels<int64_t>();
 

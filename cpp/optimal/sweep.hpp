@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace boscage::optimal {
 
@@ -59,9 +60,14 @@ struct ClassSweep {
 
 template <class T>
 struct SweepKernels {
+  const char* name;  // of the instruction set
   void (*binary)(BinarySweep<T>&);
   void (*classes)(ClassSweep<T>&);
 };
+
+// All that this machine can run, the widest last; sweep_kernels() is that one.
+template <class T>
+std::vector<SweepKernels<T>> runnable_sweep_kernels();
 
 template <class T>
 const SweepKernels<T>& sweep_kernels();

@@ -149,7 +149,7 @@ SplitTree Engine::lookahead(int depth) {
 // ahead makes of its sides; the lowest three levels are solved. Both only as far as that is affordable.
 SplitTree Engine::wide_lookahead(int depth) {
   SplitTree shape;
-  widen(workers_[0], root_, depth, shape);
+  with_helpers([&] { widen(workers_[0], root_, depth, shape); });
   return fit_shape(shape, depth);
 }
 

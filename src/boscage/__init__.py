@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
-    from boscage.leaves import Frequency, Majority
+    from boscage.leaves import Frequency, Linear, Majority
     from boscage.online import LOMTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
+    from boscage.polish import Polish
     from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
     from boscage.top_down import TopDownTreeClassifier
     from boscage.tree import Tree
@@ -38,11 +39,13 @@ _HOME = {
     "Householder": "splits",
     "IncompatibleParts": "_component",
     "LOMTreeClassifier": "online",
+    "Linear": "leaves",
     "Majority": "leaves",
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "OC1": "splits",
     "OptimalTreeClassifier": "optimal",
+    "Polish": "polish",
     "Separation": "criteria",
     "Sqrt": "criteria",
     "StochasticLinear": "splits",
@@ -71,10 +74,12 @@ __all__ = [
     "Householder",
     "IncompatibleParts",
     "LOMTreeClassifier",
+    "Linear",
     "Majority",
     "ModelFileError",
     "ModifiedGini",
     "OptimalTreeClassifier",
+    "Polish",
     "Separation",
     "Sqrt",
     "StochasticLinear",

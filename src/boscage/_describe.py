@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,20 @@ def number(x: float, decimals: int) -> str:
     if x == 0 or 10.0**-decimals <= abs(x) < 1e9 or not np.isfinite(x):
         return f"{x + 0.0:.{decimals}f}"  # + 0.0 so that no zero is negative
     return f"{x:.{max(decimals, 1)}g}"
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Signs used in tests."""
+
+    times: str
+    at_most: str
+    above: str
+    minus: str
+
+
+PLAIN = Symbols(" * ", "<=", "> ", "-")
+PRETTY = Symbols("·", "≤", ">", "−")
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,8 @@ class Describer:
         Terms shown of a linear test and categories shown of a set.
     show_missing : bool, default=False
         Whether to say on which side missing values go.
+    symbols : Symbols, default=PLAIN
+        Signs used in tests.
     """
 
     def __init__(
@@ -58,6 +75,7 @@ class Describer:
         decimals: int = 2,
         max_terms: int = 5,
         show_missing: bool = False,
+        symbols: Symbols = PLAIN,
     ) -> None:
         names = tree.schema.feature_names if feature_names is None else feature_names
         self._names = None if names is None else [str(name) for name in names]
@@ -78,6 +96,7 @@ class Describer:
         self.decimals = int(decimals)
         self.max_terms = int(max_terms)
         self.show_missing = show_missing
+        self.symbols = symbols
         self.leaf_proba: Floats = tree.leaf_proba
         self._sizes: Any = tree.term_sizes
         self._user_weights: Any = tree.user_weights
@@ -86,9 +105,15 @@ class Describer:
         """Name of a column."""
         return f"feature_{column}" if self._names is None else self._names[column]
 
+    def with_terms(self, max_terms: int) -> Describer:
+        """Return the same descriptions with at most so many terms."""
+        twin = copy(self)
+        twin.max_terms = min(max_terms, self.max_terms)
+        return twin
+
     def number(self, x: float) -> str:
         """Write a number as the reader asked for."""
-        return number(float(x), self.decimals)
+        return number(float(x), self.decimals).replace("-", self.symbols.minus)
 
     def leaf_class(self, node: int) -> str:
         """Name of the class a leaf predicts."""
@@ -130,7 +155,19 @@ class Describer:
         if np.isinf(threshold) and (threshold > 0) != missing_left:
             words = f"{name} is not missing", f"{name} is missing"
             return TestWords(*words) if threshold > 0 else TestWords(*words[::-1])
-        return TestWords(f"{name} <= {self.number(threshold)}", f"{name} >  {self.number(threshold)}")
+        return self._sides(name, threshold)
+
+    def _sides(self, score: str, bound: float) -> TestWords:
+        limit, signs = self.number(bound), self.symbols
+        return TestWords(f"{score} {signs.at_most} {limit}", f"{score} {signs.above} {limit}")
+
+    def card(self, node: int) -> str:
+        """Describe the test of an inner node in a few words: of a soft test only the score that decides."""
+        if self.tree.feature[node] != LINEAR or not self.tree.is_soft:
+            return self.test(node).left
+        by_norm = self.tree.input_map is not None and self.tree.input_map.unit_rows
+        threshold = 0.0 if by_norm else float(self.tree.threshold[node])
+        return " ".join(self._score(node, self.intercept(node) - threshold))
 
     def _category(self, node: int) -> TestWords:
         name = self.name(int(self.tree.feature[node]))
@@ -179,7 +216,7 @@ class Describer:
         for column, weight in shown:
             is_coded = offsets is not None and offsets[column] >= 0
             name = f"code({self.name(column)})" if is_coded else self.name(column)
-            parts.append(f"{self._signed(weight, not parts)} * {name}")
+            parts.append(f"{self._signed(weight, not parts)}{self.symbols.times}{name}")
         if left_out:
             parts.append(f"+ ({left_out} more)")
         if intercept or not parts:
@@ -187,7 +224,8 @@ class Describer:
         return parts
 
     def _signed(self, x: float, first: bool) -> str:
-        sign = ("-" if x < 0 else "") if first else ("- " if x < 0 else "+ ")
+        minus = self.symbols.minus
+        sign = (minus if x < 0 else "") if first else (f"{minus} " if x < 0 else "+ ")
         return sign + self.number(abs(x))
 
     def _linear(self, node: int) -> TestWords:
@@ -210,9 +248,8 @@ class Describer:
         return TestWords(" ".join(parts), " ".join(parts), tuple(parts))
 
     def _comparison(self, parts: list[str], bound: float) -> TestWords:
-        score, limit = " ".join(parts), self.number(bound)
-        lines = (*parts[:-1], f"{parts[-1]} <= {limit}")
-        return TestWords(f"{score} <= {limit}", f"{score} >  {limit}", lines)
+        lines = (*parts[:-1], f"{parts[-1]} {self.symbols.at_most} {self.number(bound)}")
+        return replace(self._sides(" ".join(parts), bound), lines=lines)
 
 
 def _wrapped(before: str, parts: list[str], after: str) -> list[str]:

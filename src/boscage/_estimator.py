@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _predict
+from boscage._callbacks import CallbackSupport
 from boscage._importances import feature_importances
 from boscage._validation import predict_data
 from boscage.tree import Floats, Int64s, Tree
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
 
     tree_: Tree
@@ -140,6 +141,62 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from boscage.plot import plot_tree
 
         return plot_tree(self._fitted(), **self._named(options))
+
+    def to_html(
+        self, path: str | Path | None = None, X: Any = None, y: Any = None, max_rows: int = 200, **options: Any
+    ) -> str:
+        """Write the tree as one self-contained, interactive web page.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write the page. Default: only return it.
+        X : array-like or DataFrame of shape (n, d), optional
+            Rows to choose from on the page. They are embedded in it; without them the page has a form to type values
+            into and holds no data but the tree.
+        y : array-like of shape (n,), optional
+            Labels of the rows, shown beside the prediction.
+        max_rows : int, default=200
+            At most so many rows are embedded, evenly spaced over X.
+        **options
+            As in :func:`boscage.html.to_html`: ``title``, ``feature_names``, ``class_names``, ``decimals``,
+            ``max_terms``.
+
+        Returns
+        -------
+        str
+            The page.
+        """
+        from boscage.html import to_html
+
+        tree = self._fitted()
+        rows = None if X is None else self._rows(X)[1]
+        named = self._named({"title": type(self).__name__, **options})
+        if y is not None:  # labels under the names their classes are shown by
+            names = dict(zip(map(str, self.classes_.tolist()), map(str, named["class_names"])))
+            y = [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
+        return to_html(tree, path, rows, y, max_rows, **named)
+
+    def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Input ``X``; outputs ``label`` and ``probabilities``. Columns with categories take codes.
+        """
+        from boscage.export import to_onnx
+
+        return to_onnx(self._fitted(), path, **{"classes": self.classes_, **options})
+
+    def to_sklearn(self) -> Any:
+        """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
+
+        Only trees of numeric axis tests can be converted.
+        """
+        from boscage.export import to_sklearn
+
+        return to_sklearn(self._fitted(), self.classes_)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`boscage.load` reads: data, never code."""

@@ -113,8 +113,12 @@ def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
     weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
     order = job.growth.native()
     grower = _core.ProposalGrower(y, job.weight, job.n_classes, *job.native_criterion(), order, *job.limits.native())
+    searched = 0
     while requests := grower.ask():
         for node, path, may_triple in requests:
+            searched += 1
+            if job.progress is not None:
+                job.progress(searched)
             rows = grower.rows(node)
             here = NodeData(X[rows].astype(np.float64, copy=False), y[rows], weight[rows], job.seed, path, may_triple)
             for proposal in family.propose(here):

@@ -95,6 +95,14 @@ def fit(
     drop: Drop = None,
     seed: Seed = 0,
     n_jobs: NJobs = None,
+    batches: Annotated[
+        bool | None,
+        typer.Option(
+            "--batches/--in-memory",
+            help="Read the rows in batches, once per level, instead of all at once. Default: batches for folders, "
+            "patterns and Parquet or Arrow files of 2 GB and more.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit a tree to a table and write it to a model file."""
@@ -102,8 +110,7 @@ def fit(
 
     parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
-    rows = _training_data(data, target, weight, categorical, drop)
-    model = TopDownTreeClassifier(
+    settings: dict[str, Any] = dict(
         **parts,
         max_depth=max_depth,
         max_leaf_nodes=max_leaf_nodes,
@@ -112,10 +119,14 @@ def fit(
         min_impurity_decrease=min_impurity_decrease,
         ccp_alpha=ccp_alpha,
         class_weight="balanced" if balanced else None,
-        categorical_features=rows.categorical_features or None,
         n_jobs=n_jobs,
         random_state=seed,
     )
+    if batches or (batches is None and _is_big(data)):
+        _fit_batches(settings, data, output, target, weight, categorical, drop, as_json)
+        return
+    rows = _training_data(data, target, weight, categorical, drop)
+    model = TopDownTreeClassifier(**settings, categorical_features=rows.categorical_features or None)
     _check_density(data, rows, splits)
     X = rows.X_by_name
     model.fit(X, rows.y, sample_weight=rows.sample_weight)
@@ -127,6 +138,49 @@ def fit(
     if as_json:
         summary = {"model": str(output), "rows": len(rows.y), "features": len(rows.feature_names)}
         _print_json(summary | {"leaves": leaves, "depth": depth, "training_accuracy": accuracy})
+
+
+_BIG_FILE = 2_000_000_000
+
+
+def _is_big(data: str) -> bool:
+    """Whether to read in batches unasked: what no other reader takes, and files that may not fit into memory."""
+    path = Path(data)
+    if not path.exists():
+        return "*" in data
+    return path.is_dir() or (
+        path.suffix.lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc") and path.stat().st_size >= _BIG_FILE
+    )
+
+
+def _fit_batches(
+    settings: dict[str, Any],
+    data: str,
+    output: Path,
+    target: str | None,
+    weight: str | None,
+    categorical: list[str] | None,
+    drop: list[str] | None,
+    as_json: bool,
+) -> None:
+    from boscage import TopDownTreeClassifier
+    from boscage.batches.source import open_source
+
+    if categorical:
+        raise ValueError("--categorical does not go with batches. Encode the column as numbers, or pass --in-memory.")
+    source = open_source(data, target or "y", weight, drop=drop or ())
+    model = TopDownTreeClassifier(**settings).fit_batches(source, target or "y", weight=weight)
+    model.save(output)
+    leaves, depth, reading = int(model.get_n_leaves()), int(model.get_depth()), model.reading_
+    tell(
+        f"{reading.rows} rows, {leaves} leaves, depth {depth}, {reading.passes} passes, "
+        f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
+    )
+    if as_json:
+        summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
+        _print_json(
+            summary | {"leaves": leaves, "depth": depth, "passes": reading.passes, "bytes_read": reading.bytes_read}
+        )
 
 
 @app.command()
@@ -161,12 +215,23 @@ def predict(
 
 @app.command()
 @reports_errors
-def show(model: Model, as_json: Json = False) -> None:
-    """Print a tree as text."""
+def show(
+    model: Model,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write an interactive web page instead.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a tree as text, or write it as a web page."""
     from boscage import load
 
     tree = load(model)
-    if as_json:
+    if not hasattr(tree, "tree_"):
+        raise ValueError(f"{model}: a {type(tree).__name__} has no single tree to show")
+    if html is not None:
+        page = tree.to_html(html, title=model.stem)
+        tell(f"{tree.get_n_leaves()} leaves, {len(page) / 1000:,.0f} kB; wrote {html}")
+    elif as_json:
         _print_json(tree.to_dict())
     else:
         typer.echo(str(tree.export_text()).rstrip("\n"))
@@ -193,9 +258,9 @@ def inspect(model: Model, as_json: Json = False) -> None:
 def compare(
     data: Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP)] = "wdbc",
     target: Target = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the picture and the JSON file.")] = Path(
-        "boscage-compare"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the page, the picture and the JSON file.")
+    ] = Path("boscage-compare"),
     splits: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this split family (repeatable).")
     ] = None,
@@ -215,12 +280,15 @@ def compare(
 ) -> None:
     """Cross-validate every split family and criterion, next to scikit-learn.
 
-    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json and compare.png.
+    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json, compare.png and compare.html, a page
+    with the best tree of each family. A star marks what is significantly less accurate than the best.
     """
     from boscage.compare import Settings, Task, contenders
 
     rows = _training_data(data, target, None, categorical, drop)
-    task = Task(Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features))
+    task = Task(
+        Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features), feature_names=tuple(rows.feature_names)
+    )
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf)
     _check_names({"splits": splits or [], "criterion": criterion or []})
     chosen = [
@@ -231,11 +299,11 @@ def compare(
     ]
     out.mkdir(parents=True, exist_ok=True)
     results, interrupted = _run(task, settings, chosen)
-    record = _store(out, task, settings, results, interrupted)
+    record = _store(out, task, settings, results, [] if interrupted else chosen, interrupted)
     if as_json:
         _print_json(record)
     else:
-        _print_table(results)
+        _print_table(results, settings)
     if interrupted:
         tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
         raise typer.Exit(INTERRUPTED)
@@ -246,7 +314,10 @@ def compare(
 @app.command()
 @reports_errors
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Name of the paper, for example weighted-optimal.")],
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, wodt, weighted-optimal, or all."),
+    ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
     budget: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "quick",
@@ -261,14 +332,19 @@ def reproduce(
 
     An interrupted run goes on where it stopped when it is started again with the same folder.
     """
-    from boscage.experiments import run
+    from boscage.experiments import PAPERS
 
+    if paper == "all" and (table is not None or figure is not None or setting):
+        raise typer.BadParameter(
+            "numbers and settings belong to one paper; leave them out with all", param_hint="--table/--figure/--set"
+        )
     for text in setting or ():
         if "=" not in text:
             raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
     options = dict(text.split("=", 1) for text in setting or ())
-    for path in run(paper, table, figure, budget, out, tell, options):
-        typer.echo(path)
+    for name in PAPERS if paper == "all" else [paper]:
+        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out, options):
+            typer.echo(path)
 
 
 def main() -> None:
@@ -327,6 +403,43 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
 
 
+def _reproduce(
+    paper: str, table: int | None, figure: int | None, budget: str, out: Path, options: dict[str, str]
+) -> list[Path]:
+    """Run one paper: under a bar with the remaining time on a terminal, else with one line for each cell."""
+    from boscage.experiments import run
+    from boscage.experiments._runner import chosen_pieces
+
+    console = messages()
+    if not console.is_terminal:
+        return run(paper, table, figure, budget, out, tell, options=options)
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    _, tables, figures = chosen_pieces(paper, table, figure)
+    columns = (
+        BarColumn(24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(paper, total=len(tables) + len(figures))
+
+        def advance(done: float, text: str) -> None:
+            progress.update(bar, completed=done, description=Text(text, overflow="ellipsis", no_wrap=True).plain[:60])
+
+        return run(paper, table, figure, budget, out, advance=advance, options=options)
+
+
 def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:
     """Run the contenders under a progress bar; Ctrl-C keeps those that are finished."""
     from rich.progress import (
@@ -363,30 +476,35 @@ def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[
     return results, False
 
 
-def _store(out: Path, task: Task, settings: Settings, results: list[Result], interrupted: bool) -> dict[str, Any]:
+def _store(
+    out: Path, task: Task, settings: Settings, results: list[Result], chosen: list[Contender], interrupted: bool
+) -> dict[str, Any]:
     from boscage._compare_files import as_record, write_json, write_picture
+    from boscage._compare_html import write_report
 
     record = as_record(task, settings, results, interrupted=interrupted)
     write_json(out / "compare.json", record)
-    written = "compare.json"
+    written = ["compare.json"]
     try:
-        write_picture(out / "compare.png", task, results)
-        written += " and compare.png"
+        write_picture(out / "compare.png", task, results, settings)
+        written.append("compare.png")
     except ImportError:
         tell("no picture: it needs the package matplotlib (pip install 'boscage[plot]')", style="yellow")
-    tell(f"wrote {written} in {out}")
+    write_report(out / "compare.html", task, settings, results, chosen)
+    tell(f"wrote {', '.join(written)} and compare.html in {out}")
     return record
 
 
-def _print_table(results: list[Result]) -> None:
+def _print_table(results: list[Result], settings: Settings) -> None:
     from rich.console import Console
 
+    from boscage._compare_stats import standings
     from boscage._compare_table import comparison_notes, comparison_table
 
     console = Console(highlight=False)
     if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
         console = Console(highlight=False, width=200)
-    console.print(comparison_table(results))
+    console.print(comparison_table(results, standings(results, settings)))
     for note in comparison_notes(results):
         console.print(note, soft_wrap=True)
 

@@ -153,24 +153,24 @@ def duplication_bound(
         Chance that the bound fails, in ]0, 1[.
     method : {"dab", "sampling"}, default="dab"
         How rows are copied.
-    form : {"sharp", "paper"}, default="sharp"
-        Which of the two bounds.
+    form : {"sharp", "printed"}, default="sharp"
+        Which of the two bounds; "paper" is another word for "printed".
 
     Examples
     --------
     >>> from boscage import duplication_bound
-    >>> round(duplication_bound(1500, 10, form="paper"), 4), round(duplication_bound(1500, 10), 4)
+    >>> round(duplication_bound(1500, 10, form="printed"), 4), round(duplication_bound(1500, 10), 4)
     (0.059, 0.0285)
     """
     check_number("n_rows", n_rows, "an integer >= 1", 1, whole=True)
     check_number("budget", budget, _BUDGET, 0, above=True)
     check_number("delta", delta, "a probability in ]0, 1[", 0, math.nextafter(1, 0), above=True)
     _check_method(method)
-    if form not in ("paper", "sharp"):
-        raise ValueError(f"form={form!r} is not known. Pass 'paper' or 'sharp'.")
+    if form not in ("printed", "paper", "sharp"):
+        raise ValueError(f"form={form!r} is not known. Pass 'sharp' or 'printed'.")
     two_sided = math.log(2 / delta) / (2 * n_rows)
     paper = math.sqrt(math.log(2) / 2 + two_sided) / (budget if method == "dab" else math.sqrt(budget))
-    if form == "paper":
+    if form != "sharp":
         return paper
     if method == "dab":
         return min(paper, min(1.0, 0.25 + math.sqrt(two_sided)) / budget)

@@ -1,7 +1,8 @@
 r"""The drop a test promises by its edge, for two classes.
 
 A node has a share ρ of class 1, and a test the edge γ = ½ − Pr(test ≠ class) where both classes weigh ½. The criteria
-are normalised: G(½) = 1. Each function gives the sharp bound, or with ``printed=True`` that of Kearns and Mansour.
+are normalised: G(½) = 1. Every bound comes in two forms: "printed" as Kearns and Mansour have it, and "sharp", which
+is at least four times as large and attained or approached by some test.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import numpy.typing as npt
 
 from boscage._component import resolve
 from boscage.criteria import Entropy, Gini, Sqrt
+from boscage.theory._forms import Floats, is_sharp
 
-Floats = npt.NDArray[np.float64]
 
+def spread_of_children(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
+    r"""Least τ(1−τ)δ of a test: 2γρ(1−ρ), an equality (printed, Lemma 2: without the 2).
 
-def gini_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = False) -> Floats:
-    r"""Least drop of 4ρ(1−ρ): 64 γ² (ρ(1−ρ))² = 4γ²G² (printed: 16 in place of 64).
+    τ is the share of the weight going right and δ the difference of the children's shares of class 1.
 
     Parameters
     ----------
@@ -27,27 +29,52 @@ def gini_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = Fals
         γ, in [−½, ½].
     share : array-like
         ρ, in [0, 1].
-    printed : bool, default=False
-        Whether to return the bound of the paper's Lemma 5 in place of the sharp one.
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
+
+    Examples
+    --------
+    >>> from boscage.theory import spread_of_children
+    >>> float(spread_of_children(0.5, 0.5)), float(spread_of_children(0.5, 0.5, form="printed"))
+    (0.25, 0.125)
+    """
+    gamma, product = _arguments(edge, share)
+    result: Floats = (2.0 if is_sharp(form) else 1.0) * gamma * product
+    return result
+
+
+def gini_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
+    r"""Least drop of 4ρ(1−ρ): 64 γ² (ρ(1−ρ))² = 4γ²G² (printed, Lemma 5: 16 in place of 64).
+
+    Parameters
+    ----------
+    edge : array-like
+        γ, in [−½, ½].
+    share : array-like
+        ρ, in [0, 1].
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
 
     Examples
     --------
     >>> from boscage.theory import gini_drop
-    >>> float(gini_drop(0.5, 0.5))
-    1.0
+    >>> float(gini_drop(0.5, 0.5)), float(gini_drop(0.5, 0.5, form="printed"))
+    (1.0, 0.25)
     """
-    gamma, spread = _arguments(edge, share)
-    result: Floats = (16.0 if printed else 64.0) * gamma**2 * spread**2
+    gamma, product = _arguments(edge, share)
+    result: Floats = (64.0 if is_sharp(form) else 16.0) * gamma**2 * product**2
     return result
 
 
-def entropy_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = False) -> Floats:
-    r"""Least drop of the entropy in bits: 8 γ² ρ(1−ρ) / ln 2 (printed: 1 in place of 8).
+def entropy_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
+    r"""Least drop of the entropy in bits: 8 γ² ρ(1−ρ) / ln 2 (printed, Lemma 6: 1 in place of 8).
+
+    Lemma 6 counts in nats, as the derivatives in its proof show; here both forms are in bits, so that G(½) = 1.
 
     Parameters
     ----------
-    edge, share, printed
-        As in `gini_drop`; the paper's Lemma 6.
+    edge, share, form
+        As in `gini_drop`.
 
     Examples
     --------
@@ -55,18 +82,18 @@ def entropy_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = F
     >>> round(float(entropy_drop(0.5, 0.5)), 3)
     0.721
     """
-    gamma, spread = _arguments(edge, share)
-    result: Floats = (1.0 if printed else 8.0) * gamma**2 * spread / math.log(2)
+    gamma, product = _arguments(edge, share)
+    result: Floats = (8.0 if is_sharp(form) else 1.0) * gamma**2 * product / math.log(2)
     return result
 
 
-def sqrt_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = False) -> Floats:
-    r"""Least drop of G = 2√(ρ(1−ρ)): G (1 − √(1 − 4γ²)) (printed: γ²G/4).
+def sqrt_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
+    r"""Least drop of G = 2√(ρ(1−ρ)): G (1 − √(1 − 4γ²)) ≥ 2γ²G (printed, Lemma 7: γ²G/4).
 
     Parameters
     ----------
-    edge, share, printed
-        As in `gini_drop`; the paper's Lemma 7.
+    edge, share, form
+        As in `gini_drop`.
 
     Examples
     --------
@@ -74,28 +101,35 @@ def sqrt_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = Fals
     >>> float(sqrt_drop(0.5, 0.5))
     1.0
     """
-    gamma, spread = _arguments(edge, share)
-    G = 2 * np.sqrt(spread)
-    factor = gamma**2 / 4 if printed else 1 - np.sqrt(np.maximum(1 - 4 * gamma**2, 0))
-    result: Floats = G * factor
+    gamma, product = _arguments(edge, share)
+    G = 2 * np.sqrt(product)
+    # 1 − √(1 − x) as x / (1 + √(1 − x)): no cancellation for a small edge.
+    sharp = 4 * gamma**2 / (1 + np.sqrt(np.maximum(1 - 4 * gamma**2, 0)))
+    result: Floats = G * (sharp if is_sharp(form) else gamma**2 / 4)
     return result
 
 
-def promised_drop(criterion: Any, edge: npt.ArrayLike, share: npt.ArrayLike, *, printed: bool = False) -> Floats:
+def promised_drop(criterion: Any, edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
     """Least drop under a criterion of which a bound is known, else NaN.
 
     Parameters
     ----------
     criterion : str or Criterion
         "gini", "entropy" or "sqrt".
-    edge, share, printed
+    edge, share, form
         As in `gini_drop`.
+
+    Examples
+    --------
+    >>> from boscage.theory import promised_drop
+    >>> float(promised_drop("gini", 0.5, 0.5)), float(promised_drop("modified_gini", 0.5, 0.5))
+    (1.0, nan)
     """
     part = resolve("criterion", criterion)
     bounds = {Gini: gini_drop, Entropy: entropy_drop, Sqrt: sqrt_drop}
     if type(part) not in bounds:
         return np.full(np.broadcast(edge, share).shape, np.nan)
-    return bounds[type(part)](edge, share, printed=printed)
+    return bounds[type(part)](edge, share, form=form)
 
 
 def _arguments(edge: npt.ArrayLike, share: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -51,7 +51,7 @@ def edge(right: npt.ArrayLike, left: npt.ArrayLike) -> Floats:
 
 def node_edges(
     model: Any, X: Any = None, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None, *,
-    criterion: Any = None,
+    criterion: Any = None, form: str = "sharp",
 ) -> npt.NDArray[np.void]:  # fmt: skip
     """Edge, drop and promised drop of every test of a tree for two classes.
 
@@ -66,6 +66,8 @@ def node_edges(
         Rows to measure on. Default: the training rows, from the numbers in the tree.
     criterion : str or Criterion, optional
         The criterion G, normalised to G(½) = 1. Default: the estimator's, or Gini for a tree.
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the promised drop.
 
     Returns
     -------
@@ -85,8 +87,8 @@ def node_edges(
     tree: Tree = model if isinstance(model, Tree) else model.tree_
     if tree.n_classes != 2:
         raise ValueError(f"node_edges needs a tree for two classes, this one has {tree.n_classes}.")
-    part: Any = resolve("criterion", criterion if criterion is not None else getattr(model, "criterion", "gini"))
-    weights = _class_weights(tree) if X is None else _measured(model, tree, X, y, sample_weight)
+    part: Any = criterion_of(model, criterion)
+    weights = node_class_weights(model, X, y, sample_weight)
     inner = np.flatnonzero(~tree.is_leaf)
     right, left = weights[tree.children_right[inner]], weights[tree.children_left[inner]]
     both = right + left
@@ -96,23 +98,86 @@ def node_edges(
         out["node"], out["weight"], out["share"] = inner, total / weights[0].sum(), both[:, 1] / total
         out["edge"] = edge(right, left)
         out["drop"] = np.where(np.isnan(out["edge"]), np.nan, part.split_drop(right, left) / total / part.unit)
-        out["promised"] = promised_drop(part, out["edge"], out["share"])
+        out["promised"] = promised_drop(part, out["edge"], out["share"], form=form)
     return out
 
 
-def _class_weights(tree: Tree) -> Floats:
-    result: Floats = tree.value * tree.weighted_n_node_samples[:, None]
+def balanced_weights(
+    model: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None, *, node: int = 0
+) -> Floats:
+    """Weigh rows by the balanced distribution of a node: proportional to reach × weight, every class the same total.
+
+    This is the distribution on which the weak hypothesis assumption asks for an edge: a test has the edge γ at a node
+    if it errs with probability ½ − γ under it.
+
+    Parameters
+    ----------
+    model : Tree, or estimator with ``tree_``
+        Any family of tests.
+    X, y, sample_weight : array-like
+        The rows.
+    node : int, default=0
+        Number of the node; 0 is the root.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Sums to 1; all zero if no row reaches the node.
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> from boscage.theory import balanced_weights
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1]
+    >>> balanced_weights(TopDownTreeClassifier().fit(X, y), X, y).round(3).tolist()
+    [0.5, 0.167, 0.167, 0.167]
+    """
+    tree: Tree = model if isinstance(model, Tree) else model.tree_
+    if not 0 <= node < tree.node_count:
+        raise ValueError(f"node={node!r} is not in the tree. Pass a number from 0 to {tree.node_count - 1}.")
+    reach, one_hot = _reach_and_labels(model, tree, X, y, sample_weight)
+    here = reach[:, [node]].toarray() * one_hot
+    totals = here.sum(axis=0)
+    present = totals > 0
+    shares = np.divide(here, totals, out=np.zeros_like(here), where=present)
+    result: Floats = shares.sum(axis=1) / max(1, int(present.sum()))
     return result
 
 
-def _measured(model: Any, tree: Tree, X: Any, y: Any, sample_weight: Any) -> Floats:
-    """Class weights of every node on given rows."""
+def criterion_of(model: Any, criterion: Any = None) -> Any:
+    """Resolve a given criterion, or the estimator's, or Gini."""
+    return resolve("criterion", criterion if criterion is not None else getattr(model, "criterion", "gini"))
+
+
+def order_of_growth(tree: Tree) -> npt.NDArray[np.int64]:
+    """Inner nodes in the order they were split: a split appends its left child, then its right."""
+    inner = np.flatnonzero(~tree.is_leaf)
+    return inner[np.argsort(tree.children_left[inner])]
+
+
+def node_class_weights(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) -> Floats:
+    """Weights of the classes at every node: of the training rows, or of given ones."""
+    tree: Tree = model if isinstance(model, Tree) else model.tree_
+    if X is None:
+        known: Floats = tree.value * tree.weighted_n_node_samples[:, None]
+        return known
+    reach, one_hot = _reach_and_labels(model, tree, X, y, sample_weight)
+    result: Floats = reach.T @ one_hot
+    return result
+
+
+def _reach_and_labels(model: Any, tree: Tree, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats]:
+    """Reach probabilities (n, nodes), and one-hot labels times weight (n, K)."""
     if y is None:
-        raise ValueError("node_edges needs y with X.")
+        raise ValueError("y is missing. Pass the labels of the rows X.")
     rows = X if isinstance(model, Tree) else predict_data(model, X, accept_sparse=True)
     reach = _predict.decision_path(tree, rows)
     labels = np.asarray(y)
-    is_one = labels == (1 if isinstance(model, Tree) else model.classes_[1])
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    result: Floats = reach.T @ np.stack([weight * ~is_one, weight * is_one], axis=1)
-    return result
+    classes = np.arange(tree.n_classes) if isinstance(model, Tree) else model.classes_
+    one_hot = (labels[:, None] == classes).astype(np.float64)
+    unknown = one_hot.sum(axis=1) == 0
+    if unknown.any():
+        raise ValueError(f"y holds the label {labels[unknown].tolist()[0]!r}, which the tree does not know.")
+    if sample_weight is not None:
+        one_hot *= np.asarray(sample_weight, dtype=np.float64)[:, None]
+    return reach, one_hot

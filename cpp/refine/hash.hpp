@@ -1,0 +1,38 @@
+// A row and its label as one number that depends on their content alone.
+//
+// Dense and sparse, float and double rows of the same numbers have the same hash; zeros are left out, and one NaN is
+// like another. Equal hashes are taken for equal rows: for a million rows the odds against are ten million to one.
+#pragma once
+
+#include <bit>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "rng.hpp"
+
+namespace boscage::refine {
+
+inline uint64_t with_entry(uint64_t hash, int64_t column, double value) {
+  if (value == 0) return hash;
+  if (value != value) value = std::numeric_limits<double>::quiet_NaN();
+  return mix(hash ^ std::bit_cast<uint64_t>(value)) + 0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(column + 1);
+}
+
+template <class Rows>
+std::vector<uint64_t> row_hashes(const Rows& rows, std::span<const int32_t> label) {
+  std::vector<uint64_t> out(static_cast<size_t>(rows.rows));
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    uint64_t hash = mix(static_cast<uint64_t>(label[static_cast<size_t>(row)]) + 0x9e3779b97f4a7c15ULL);
+    if constexpr (requires { rows.column_stride; }) {
+      for (int64_t j = 0; j < rows.columns; ++j) hash = with_entry(hash, j, static_cast<double>(rows(row, j)));
+    } else {
+      const auto [begin, end] = rows.range(row);
+      for (int64_t k = begin; k < end; ++k) hash = with_entry(hash, rows.column(k), static_cast<double>(rows.data[k]));
+    }
+    out[static_cast<size_t>(row)] = mix(hash);
+  }
+  return out;
+}
+
+}  // namespace boscage::refine

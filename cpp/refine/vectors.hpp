@@ -1,0 +1,88 @@
+// Vectors of 64 bytes for the kernels of this room: sixteen floats or eight doubles, with e^x.
+//
+// Kernels are compiled for several instruction sets. Multiplications and additions stay apart and every lane keeps its
+// own sum, so all of them give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define BOSCAGE_REFINE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define BOSCAGE_REFINE_CLONES
+#endif
+#define BOSCAGE_REFINE_INLINE inline __attribute__((always_inline))
+
+namespace boscage::refine {
+
+template <class T>
+constexpr int64_t kLane = static_cast<int64_t>(64 / sizeof(T));
+
+template <class T>
+constexpr int64_t padded(int64_t size) {
+  return (size + kLane<T> - 1) / kLane<T> * kLane<T>;
+}
+
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  typedef float Type __attribute__((vector_size(64)));
+  typedef float Loose __attribute__((vector_size(64), aligned(4), may_alias));
+  typedef int32_t Bits __attribute__((vector_size(64)));
+  static constexpr float kMagic = 12582912.0f, kLowest = -87.0f;
+  static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  static constexpr int kMantissa = 23, kTerms = 7;
+};
+template <>
+struct VectorOf<double> {
+  typedef double Type __attribute__((vector_size(64)));
+  typedef double Loose __attribute__((vector_size(64), aligned(8), may_alias));
+  typedef int64_t Bits __attribute__((vector_size(64)));
+  static constexpr double kMagic = 6755399441055744.0, kLowest = -700.0;
+  static constexpr double kLn2High = 0.693147180369123816490, kLn2Low = 1.90821492927058770002e-10;
+  static constexpr int kMantissa = 52, kTerms = 13;
+};
+template <class T>
+using Vector = typename VectorOf<T>::Type;
+
+template <class T>
+BOSCAGE_REFINE_INLINE Vector<T> load(const T* from) {
+  return *reinterpret_cast<const typename VectorOf<T>::Loose*>(from);
+}
+template <class T>
+BOSCAGE_REFINE_INLINE void store(T* to, Vector<T> value) {
+  *reinterpret_cast<typename VectorOf<T>::Loose*>(to) = value;
+}
+template <class T>
+BOSCAGE_REFINE_INLINE Vector<T> all(T value) {
+  return Vector<T>{} + value;
+}
+
+constexpr double kFactorials[] = {
+    1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,      1.0 / 720,
+    1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600};
+
+// e^x for x <= 0: 2^k times the exponential series of the rest, |rest| <= ln 2 / 2.
+template <class T>
+BOSCAGE_REFINE_INLINE Vector<T> exp_of_negative(Vector<T> x) {
+  using Facts = VectorOf<T>;
+  const Vector<T> lowest = all<T>(Facts::kLowest), magic = all<T>(Facts::kMagic);  // adding it rounds to an integer
+  x = x < lowest ? lowest : x;
+  const Vector<T> shifted = x * static_cast<T>(1.4426950408889634) + magic;
+  const Vector<T> k = shifted - magic;
+  const Vector<T> r = (x - k * Facts::kLn2High) - k * Facts::kLn2Low;
+  Vector<T> p = all<T>(static_cast<T>(kFactorials[Facts::kTerms - 1]));
+  for (int i = Facts::kTerms - 2; i >= 0; --i) p = p * r + static_cast<T>(kFactorials[i]);
+  using Bits = typename Facts::Bits;
+  return reinterpret_cast<Vector<T>>(reinterpret_cast<Bits>(p) + (reinterpret_cast<Bits>(shifted) << Facts::kMantissa));
+}
+
+// 1 / (1 + e^-z).
+template <class T>
+BOSCAGE_REFINE_INLINE Vector<T> expit(Vector<T> z) {
+  const Vector<T> e = exp_of_negative<T>(z > T(0) ? -z : z);
+  return (z > T(0) ? all<T>(1) : e) / (T(1) + e);
+}
+
+}  // namespace boscage::refine

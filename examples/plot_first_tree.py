@@ -1,0 +1,34 @@
+"""
+A first tree
+============
+
+Fit, look, keep: a small tree of the wine data, its text, its picture and its file.
+"""
+
+# %%
+# A tree of four leaves, grown by entropy, scored on rows it has not seen.
+import tempfile
+from pathlib import Path
+
+from sklearn.model_selection import train_test_split
+
+from boscage import TopDownTreeClassifier, load
+from boscage.datasets import load_dataset
+
+wine = load_dataset("wine")
+X, X_test, y, y_test = train_test_split(wine.X, wine.y, test_size=0.3, random_state=0)
+tree = TopDownTreeClassifier(criterion="entropy", max_leaf_nodes=4).fit(X, y)
+print(f"accuracy {tree.score(X_test, y_test):.3f} with {tree.get_n_leaves()} leaves")
+
+# %%
+# As text and as a picture. The bars show the mixture of classes among the training rows of each node.
+print(tree.export_text(feature_names=wine.feature_names, class_names=wine.target_names))
+tree.plot(feature_names=wine.feature_names, class_names=wine.target_names)
+
+# %%
+# A model file holds numbers, never code, and gives the same predictions back.
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "wine.boscage"
+    tree.save(path)
+    print(path.stat().st_size, "bytes")
+    assert (load(path).predict(X_test) == tree.predict(X_test)).all()

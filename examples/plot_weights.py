@@ -1,0 +1,34 @@
+"""
+Weights are real numbers
+========================
+
+A weight of 2 is a row twice, a weight of 0 a row absent, and anything between is exact: here the tree of least
+weighted error moves from one class to the other as their weights change.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from boscage import OptimalTreeClassifier, TopDownTreeClassifier
+from boscage.datasets import load_dataset
+
+heart = load_dataset("heart")
+X, y = np.nan_to_num(heart.X), heart.y
+
+# %%
+# Twice a row and a weight of two give the same tree.
+weight = np.random.default_rng(0).integers(0, 4, size=len(y))
+twice = TopDownTreeClassifier(max_leaf_nodes=6).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+weighted = TopDownTreeClassifier(max_leaf_nodes=6).fit(X, y, sample_weight=weight)
+assert np.array_equal(twice.predict_proba(X), weighted.predict_proba(X))
+
+# %%
+# The share of patients called ill, as an error among them becomes dearer.
+costs = np.geomspace(0.1, 10, 25)
+share = [
+    OptimalTreeClassifier(max_depth=2, alpha=0.0).fit(X, y, sample_weight=np.where(y == 1, c, 1.0)).predict(X).mean()
+    for c in costs
+]
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+axes.semilogx(costs, share, marker="o")
+axes.set(xlabel="weight of an ill patient", ylabel="share called ill", ylim=(0, 1))

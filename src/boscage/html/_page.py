@@ -1,0 +1,279 @@
+"""From a tree to the page: what is embedded, and the two ways to get it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from boscage._colors import class_colors, hex_color
+from boscage._column_facts import column_ranges
+from boscage._describe import PRETTY, Describer
+from boscage._importances import feature_importances
+from boscage.export import export_text
+from boscage.html._assets import page
+from boscage.html._encode import embed_json, encode_array, encode_matrix
+from boscage.tree import Tree
+
+_SHORT_TERMS = 3  # of a linear test, on a card of the tree
+_PLAIN_DEPTH = 5  # of the text shown where scripts are off
+
+
+def to_html(
+    tree: Tree,
+    path: str | Path | None = None,
+    X: Any = None,
+    y: Any = None,
+    max_rows: int = 200,
+    *,
+    title: str = "Decision tree",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    decimals: int = 2,
+    max_terms: int = 5,
+) -> str:
+    """Write a tree as one self-contained, interactive web page.
+
+    The page shows the tree with branches that open and close, the class mixture of every node, each test in the
+    columns' names and units, the way of a chosen row with its numbers, how the potential fell with each split, and
+    the decision regions of two columns. It predicts in the browser exactly as Python does. It needs no network, works
+    from the keyboard and with a screen reader, and follows the light or dark setting of the reader.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    path : str or path, optional
+        Where to write the page. Default: only return it.
+    X : array of shape (n, d), optional
+        Rows to choose from, float32 or float64, categories as codes. **They are embedded in the page**; without them
+        the page has a form to type values into and holds no data but the tree.
+    y : array of shape (n,), optional
+        Labels of the rows, shown beside the prediction.
+    max_rows : int, default=200
+        At most so many rows are embedded, evenly spaced over X; ranges and medians of columns come from all of X.
+    title : str, default="Decision tree"
+        Heading of the page.
+    feature_names, class_names, decimals, max_terms
+        As in :func:`boscage.export.export_text`.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from boscage import TopDownTreeClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> tree = TopDownTreeClassifier(max_leaf_nodes=5).fit(X, y)
+    >>> text = tree.to_html(X=X, y=y)  # or tree.to_html("iris.html", X, y)
+    >>> "petal length (cm)" in text
+    True
+    """
+    fragment = tree_fragment(
+        tree,
+        X,
+        y,
+        max_rows,
+        title=title,
+        feature_names=feature_names,
+        class_names=class_names,
+        decimals=decimals,
+        max_terms=max_terms,
+    )
+    text = page(title, fragment)
+    if path is not None:
+        # A half of a character pair in a name cannot be written as UTF-8.
+        Path(path).write_bytes(text.encode("utf-8", errors="xmlcharrefreplace"))
+    return text
+
+
+def tree_fragment(
+    tree: Tree,
+    X: Any = None,
+    y: Any = None,
+    max_rows: int = 200,
+    *,
+    title: str = "Decision tree",
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | None = None,
+    decimals: int = 2,
+    max_terms: int = 5,
+) -> str:
+    """Write a tree as a piece of HTML for a page of your own.
+
+    The piece is one ``<section class="bosc">`` with the tree's data inside. Any number of them may stand on a page
+    that also holds the style and script of :func:`boscage.html.tree_assets` once; :func:`boscage.html.page` makes
+    such a page. Where scripts are off the piece shows the tree as text.
+
+    Parameters
+    ----------
+    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms
+        As in :func:`boscage.html.to_html`.
+
+    Returns
+    -------
+    str
+        HTML in which every name is escaped.
+
+    Examples
+    --------
+    >>> from boscage.html import page, tree_fragment
+    >>> from boscage.tree import Schema, Tree
+    >>> leaf = Tree(
+    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0], value=[[0.25, 0.75]],
+    ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
+    >>> report = page("Two trees", "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf))
+    """
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, symbols=PRETTY)
+    data = embed_json(_page_data(words, title, *_checked_rows(tree, X, y, max_rows)))
+    plain = export_text(tree, feature_names, class_names, _PLAIN_DEPTH, decimals=decimals, max_terms=max_terms)
+    heading = html.escape(title)
+    return (
+        f'<section class="bosc" aria-label="{heading}">\n'
+        f'<script type="application/json" class="bosc-data">{data}</script>\n'
+        f"<noscript><h2>{heading}</h2><pre>{html.escape(plain)}</pre></noscript>\n"
+        "</section>"
+    )
+
+
+def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[str] | None, int]:
+    if not isinstance(max_rows, (int, np.integer)) or isinstance(max_rows, bool) or max_rows < 0:
+        raise ValueError(f"max_rows must be an integer >= 0, got {max_rows!r}.")
+    if X is None:
+        if y is not None:
+            raise ValueError("y was passed without X: labels are shown beside rows. Pass X too.")
+        return None, None, 0
+    rows: Any = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    if rows.ndim != 2 or rows.shape[1] != tree.n_features or rows.shape[0] == 0 or rows.dtype.kind != "f":
+        raise ValueError(
+            f"X must be an array of floats with {tree.n_features} columns and at least one row, got {rows.dtype} of "
+            f"shape {rows.shape}."
+        )
+    labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
+    if labels is not None and len(labels) != rows.shape[0]:
+        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of X, got {len(labels)}.")
+    return rows, labels, int(max_rows)
+
+
+def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
+    tree = words.tree
+    return {
+        "title": title,
+        "routing": tree.routing,
+        "float32": tree.schema.dtype == "float32",
+        "needs_numbers": _needs_numbers(tree),
+        "classes": words.class_names,
+        "colors": [hex_color(color) for color in class_colors(tree.n_classes)],
+        "columns": _columns(words, X),
+        "tests": _tests(words),
+        "nodes": _nodes(tree),
+        "weights": encode_matrix(tree.weights) if tree.weights.shape[0] else None,
+        "spread": None if tree.schema.spread is None else encode_array(tree.schema.spread),
+        "input_map": _input_map(tree),
+        "leaf_models": _leaf_models(tree),
+        "trajectory": _trajectory(tree),
+        "rows": None if X is None else _rows(X, labels, max_rows),
+    }
+
+
+def _columns(words: Describer, X: Any) -> dict[str, Any]:
+    """Names, category names, importances, ranges and typical values; as arrays, for there may be many columns."""
+    tree = words.tree
+    categories = {}
+    for j in np.flatnonzero(tree.schema.n_categories).tolist():
+        names = tree.schema.categories and tree.schema.categories[j]
+        labels = range(int(tree.schema.n_categories[j])) if names is None else names
+        categories[str(j)] = [str(label) for label in labels]
+    low, high, typical = column_ranges(tree, X)
+    numbers = {"low": low, "high": high, "typical": typical, "importance": feature_importances(tree)}
+    return {
+        "names": [words.name(j) for j in range(tree.n_features)],
+        "categories": categories,
+        **{name: encode_array(array) for name, array in numbers.items()},
+    }
+
+
+def _needs_numbers(tree: Tree) -> bool:
+    from boscage._estimator import _needs_numbers as needs_numbers
+
+    return needs_numbers(tree)
+
+
+def _tests(words: Describer) -> list[list[str]]:
+    """For every inner node in order a short text for its card and the whole test."""
+    tree = words.tree
+    short = words.with_terms(_SHORT_TERMS)
+    return [[short.card(int(node)), words.test(int(node)).left] for node in np.flatnonzero(~tree.is_leaf)]
+
+
+def _nodes(tree: Tree) -> dict[str, Any]:
+    arrays: dict[str, Any] = {
+        name: encode_array(getattr(tree, name), "i4")
+        for name in ("children_left", "children_right", "feature", "linear_row", "category_offset")
+    }
+    arrays |= {
+        name: encode_array(getattr(tree, name))
+        for name in ("threshold", "n_node_samples", "weighted_n_node_samples", "impurity")
+    }
+    arrays |= {name: encode_array(getattr(tree, name), "u1") for name in ("missing_go_to_left", "category_bits")}
+    arrays["value"] = encode_matrix(tree.value)
+    arrays["leaf_value"] = None if tree.leaf_value is None else encode_matrix(tree.leaf_value)
+    return arrays
+
+
+def _input_map(tree: Tree) -> dict[str, Any] | None:
+    row_map = tree.input_map
+    if row_map is None:
+        return None
+    arrays = {name: getattr(row_map, name) for name in ("fill", "codes", "shift", "scale")}
+    offset = row_map.code_offset
+    return {
+        **{name: None if array is None else encode_array(array) for name, array in arrays.items()},
+        "code_offset": None if offset is None else encode_array(offset, "i4"),
+        "constant": row_map.constant,
+        "unit_rows": row_map.unit_rows,
+    }
+
+
+def _leaf_models(tree: Tree) -> dict[str, Any] | None:
+    models = tree.leaf_models
+    if models is None:
+        return None
+    return {
+        "coef": encode_matrix(models.coef.reshape(-1, tree.n_features)),
+        "intercept": encode_array(models.intercept),
+    }
+
+
+def _trajectory(tree: Tree) -> dict[str, Any]:
+    from boscage.top_down import trajectory
+
+    steps = trajectory(tree, 1.0)
+    return {
+        "node": encode_array(steps["node"], "i4"),
+        "potential": encode_array(steps["potential"]),
+        "error": encode_array(steps["error"]),
+    }
+
+
+def _rows(X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any] | None:
+    total = X.shape[0]
+    kept = min(total, max_rows)
+    if kept == 0:
+        return None
+    chosen = np.unique(np.linspace(0, total - 1, kept).round().astype(np.int64))
+    rows: npt.NDArray[Any] = X[chosen].toarray() if sparse.issparse(X) else X[chosen]
+    return {
+        "total": total,
+        "numbers": encode_array(chosen, "i4"),
+        "values": encode_matrix(rows, "f4" if X.dtype == np.float32 else "f8"),
+        "labels": None if labels is None else [labels[row] for row in chosen],
+    }

@@ -1,0 +1,116 @@
+// Numbers, shares and mixtures in a reader's words.
+
+function formatNumber(x, digits = 3) {
+  if (Number.isNaN(x)) return "missing";
+  if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
+  const size = Math.abs(x);
+  let text;
+  if (x === 0) text = "0";
+  else if (size >= 1e9 || size < 1e-4) text = x.toExponential(digits - 1);
+  else
+    text = String(
+      Number(x.toFixed(Math.max(0, digits - Math.max(0, Math.ceil(Math.log10(size)))))) ||
+        Number(x.toPrecision(digits)),
+    );
+  return text.replace("-", "−");
+}
+
+function formatShare(share) {
+  if (share > 0 && share < 0.005) return "< 1 %";
+  if (share < 1 && share > 0.995) return "> 99 %";
+  return `${Math.round(100 * share)} %`;
+}
+
+function formatCount(count) {
+  return count.toLocaleString("en-US");
+}
+
+// A number as someone would type it: the fewest digits that give the same number back.
+function typedText(tree, x) {
+  if (Number.isNaN(x)) return "";
+  if (!tree.float32 || Math.fround(x) !== x) return String(x);
+  for (let digits = 1; digits < 10; digits += 1) {
+    const text = Number(x.toPrecision(digits));
+    if (Math.fround(text) === x) return String(text);
+  }
+  return String(x);
+}
+
+function readTyped(tree, text) {
+  const trimmed = text.trim();
+  const x = trimmed === "" ? NaN : Number(trimmed);
+  return tree.float32 ? Math.fround(x) : x;
+}
+
+function valueText(tree, column, x) {
+  const { categories } = tree.columns[column];
+  if (!categories) return Number.isNaN(x) ? "missing" : String(Number(x.toPrecision(6))).replace("-", "−");
+  const code = categoryCode(x, categories.length);
+  return code < 0 ? "missing" : categories[code];
+}
+
+// Classes by falling share: [class, share] of the largest few, then [-1, what is left].
+function mixture(values, most) {
+  const order = Array.from(values.keys()).filter((k) => values[k] > 0);
+  order.sort((a, b) => values[b] - values[a] || a - b);
+  const parts = order.slice(0, most).map((k) => [k, values[k]]);
+  const left = order.slice(most).reduce((sum, k) => sum + values[k], 0);
+  return left > 0 ? [...parts, [-1, left]] : parts;
+}
+
+function mixtureWords(tree, values) {
+  return mixture(values, 3)
+    .map(([k, share]) => `${k < 0 ? "others" : tree.classes[k]} ${formatShare(share)}`)
+    .join(", ");
+}
+
+// A bar of class shares, in the order of the classes so that bars can be compared.
+function mixtureBar(tree, values) {
+  const bar = element("span", { className: "bosc-mixture", role: "img", "aria-label": mixtureWords(tree, values) });
+  const parts = mixture(values, 12).sort((a, b) => (a[0] < 0) - (b[0] < 0) || a[0] - b[0]);
+  for (const [k, share] of parts) {
+    const piece = element("span", { title: `${k < 0 ? "others" : tree.classes[k]} ${formatShare(share)}` });
+    piece.style.flexGrow = String(share);
+    piece.style.background = k < 0 ? "var(--bosc-muted)" : tree.colors[k];
+    bar.append(piece);
+  }
+  return bar;
+}
+
+// Class shares that a node shows: training fractions, and at a leaf what it predicts.
+function shownValues(tree, node) {
+  const leaf = tree.leaf_index[node];
+  return leaf >= 0 && tree.leaf_value ? matrixRow(tree.leaf_value, leaf) : matrixRow(tree.value, node);
+}
+
+function className(tree, node) {
+  return tree.classes[argmax(shownValues(tree, node))];
+}
+
+function testText(tree, node) {
+  return tree.tests[tree.test_index[node]][0];
+}
+
+function wholeTest(tree, node) {
+  return tree.tests[tree.test_index[node]][1];
+}
+
+function nodeTitle(tree, node) {
+  if (!isLeaf(tree, node)) return testText(tree, node);
+  return tree.leaf_models ? "linear model" : className(tree, node);
+}
+
+function sideWord(tree, node) {
+  const parent = tree.parent[node];
+  if (parent < 0) return "";
+  const isLeft = tree.children_left[parent] === node;
+  if (tree.soft) return isLeft ? "left" : "right";
+  return isLeft ? "yes" : "no";
+}
+
+function nodeWords(tree, node) {
+  const side = sideWord(tree, node);
+  const what = isLeaf(tree, node) ? `leaf, ${nodeTitle(tree, node)}` : `test ${testText(tree, node)}`;
+  const rows = `${formatCount(tree.n_node_samples[node])} rows`;
+  return `${side ? `${side}: ` : ""}${what}. ${rows}: ${mixtureWords(tree, shownValues(tree, node))}.`;
+}
