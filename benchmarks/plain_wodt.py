@@ -13,8 +13,7 @@ def objective(theta: Any, X: Any, onehot: Any, l2: float) -> tuple[float, Any]:
     """Entropy of two soft sides per row, with the penalty, and its gradient; the bias is the last entry."""
     right = expit(X @ theta[:-1] + theta[-1])
     sides = right @ onehot, (1 - right) @ onehot
-    with np.errstate(divide="ignore"):
-        bits = [np.log2(side.sum() / np.maximum(side, 1e-300)) for side in sides]
+    bits = [np.log2(max(side.sum(), 1e-300) / np.maximum(side, 1e-300)) for side in sides]
     value = sum(side @ bit for side, bit in zip(sides, bits)) / len(X)
     slope = right * (1 - right) * (onehot @ (bits[0] - bits[1])) / len(X)
     penalty = l2 / np.sqrt(len(X)) * theta[:-1]
