@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import boscage
-from boscage import IncompatibleParts, StochasticLinear
+from boscage import Axis, IncompatibleParts, StochasticLinear
 from boscage import TopDownTreeClassifier as LocalClassifier
 
 dask = pytest.importorskip("dask")
@@ -165,6 +165,16 @@ def test_small_messages_and_other_settings(client, data):
         options = {"splits": "stochastic", "max_leaf_nodes": 5} | settings
         tree = TopDownTreeClassifier(**options, max_message_mb=1e-4, timeout=20).fit(*collections(data, [6000, 6001]))
         assert saved(tree) == saved(LocalClassifier(**options).fit(*data))
+
+
+def test_axis_trees(client, data):
+    X, y, weight = data
+    X = np.where(np.random.default_rng(1).random(X.shape) < 0.05, np.nan, X).astype(np.float32)
+    options = {"splits": Axis(max_bins=16), "max_leaf_nodes": 7}
+    expected = LocalClassifier(**options).fit(X, y, weight)
+    found = TopDownTreeClassifier(**options, timeout=20).fit(*collections((X, y, weight), [0, 1, 5000, 5000, 9001]))
+    assert saved(found) == saved(expected)
+    assert found.tree_.missing_go_to_left.tobytes() == expected.tree_.missing_go_to_left.tobytes()
 
 
 def _slowly(piece, number):

@@ -59,9 +59,10 @@ def test_growth_is_that_of_the_reference(problem, criterion, scale, constant):
     nodes = reference.grow(Z, labels, w, K, criterion, best_test, 8)
     tree.tree_.check()
     assert tree.tree_.node_count == len(nodes)
-    np.testing.assert_allclose(tree.predict_proba(X), reference.predict_proba(nodes, Z), atol=1e-8)
-    np.testing.assert_allclose(tree.tree_.value, [node["value"] for node in nodes], atol=1e-8)
-    np.testing.assert_allclose(tree.tree_.weighted_n_node_samples, [node["weight"] for node in nodes], rtol=1e-8)
+    # Rows that hardly reach a node are dropped from it: at most 1e-6 of its weight at each level.
+    np.testing.assert_allclose(tree.predict_proba(X), reference.predict_proba(nodes, Z), atol=1e-6)
+    np.testing.assert_allclose(tree.tree_.value, [node["value"] for node in nodes], atol=7e-6)
+    np.testing.assert_allclose(tree.tree_.weighted_n_node_samples, [node["weight"] for node in nodes], rtol=7e-6)
 
 
 @SETTINGS

@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "arrays.hpp"
+#include "axis_batches.hpp"
 #include "grow.hpp"
 #include "run.hpp"
 #include "stochastic.hpp"
@@ -84,16 +85,27 @@ class StochasticPass {
  public:
   StochasticPass(const std::string& scale, bool has_constant, double constant, const In1<double>& shift,
                  const In1<double>& factor, int32_t classes, int64_t columns, const In2<double>& weights,
-                 const In2<int32_t>& links, const In2<double>& cuts, const In2<uint8_t>& flags)
+                 const In2<int32_t>& links, const In2<double>& cuts, const In2<uint8_t>& flags,
+                 const In2<double>& means)
       : frame_(st::assemble(columns, {make_scale(scale), has_constant, constant}, copy(shift), copy(factor), false)),
         shape_{classes, columns} {
     const size_t n = links.shape(0);
     if (weights.shape(0) != n || cuts.shape(0) != n || flags.shape(0) != n || links.shape(1) != 2 ||
-        cuts.shape(1) != 2 || flags.shape(1) != 3 ||
+        cuts.shape(1) != 2 || flags.shape(1) != 5 ||
         (n > 0 && static_cast<int64_t>(weights.shape(1)) != frame_.width()))
       throw std::invalid_argument("the arrays of a pass do not fit together.");
+    size_t mean = 0;
+    const auto take_mean = [&] {
+      if (mean >= means.shape(0) || static_cast<int64_t>(means.shape(1)) != frame_.width())
+        throw std::invalid_argument("a mean row is missing.");
+      const double* row = means.data() + means.shape(1) * mean++;
+      return std::vector<double>(row, row + means.shape(1));
+    };
+    if (n == 0 && means.shape(0) > 0) route_.root_mean = take_mean();
     for (size_t i = 0; i < n; ++i) {
       st::RouteStep step;
+      for (size_t side = 0; side < 2; ++side)
+        if (flags(i, 3 + side) != 0) step.mean[side] = take_mean();
       step.weights.assign(weights.data() + i * weights.shape(1), weights.data() + (i + 1) * weights.shape(1));
       step.division.test = st::FoldedTest(frame_, step.weights);
       step.division.cut_left = cuts(i, 0);
@@ -138,23 +150,27 @@ class StochasticGrowth {
         growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false), {settings.classes, columns},
                 rows, settings.criterion, settings.grow.solve, settings.limits, settings.order) {}
 
-  // (weights, links, cuts, flags) of the next pass, or None.
+  // (weights, links, cuts, flags, means) of the next pass, or None.
   nb::object ask(int64_t most_numbers) {
     const auto route = growth_.ask(most_numbers);
     if (!route) return nb::none();
-    std::vector<double> weights, cuts;
+    std::vector<double> weights, cuts, means = route->root_mean;
     std::vector<int32_t> links;
     std::vector<uint8_t> flags;
     for (const st::RouteStep& step : route->steps) {
       weights.insert(weights.end(), step.weights.begin(), step.weights.end());
       cuts.insert(cuts.end(), {step.division.cut_left, step.division.cut_right});
       links.insert(links.end(), {step.left, step.right});
-      flags.insert(flags.end(), {static_cast<uint8_t>(step.division.sum_left),
-                                 static_cast<uint8_t>(step.division.sum_right), static_cast<uint8_t>(step.is_wanted)});
+      for (const bool flag : {step.division.sum_left, step.division.sum_right, step.is_wanted, !step.mean[0].empty(),
+                              !step.mean[1].empty()})
+        flags.push_back(static_cast<uint8_t>(flag));
+      for (const auto& mean : step.mean) means.insert(means.end(), mean.begin(), mean.end());
     }
     const size_t n = route->steps.size(), width = static_cast<size_t>(growth_.frame().width());
+    const size_t centred = means.size() / width;
     return nb::make_tuple(give(std::move(weights), {n, width}), give(std::move(links), {n, 2}),
-                          give(std::move(cuts), {n, 2}), give(std::move(flags), {n, 3}));
+                          give(std::move(cuts), {n, 2}), give(std::move(flags), {n, 5}),
+                          give(std::move(means), {centred, width}));
   }
 
   void tell(const In1<double>& sums) {
@@ -188,16 +204,73 @@ void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
            nb::arg("weight").noconvert(), nb::arg("first_block"), nb::arg("threads"));
 }
 
+// Growth of an axis tree on the side of the histograms.
+class AxisGrowth {
+ public:
+  AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
+             bool is_float, int32_t classes, const std::string& criterion_name, double criterion_parameter,
+             const In1<double>& criterion_table, const std::string& order, int64_t max_splits, int64_t max_depth,
+             int64_t min_samples_leaf, double min_weight_leaf, double min_drop)
+      : classes_(classes),
+        columns_(static_cast<int64_t>(start.size()) - 1),
+        criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
+        growth_({{start.data(), start.data() + start.size()},
+                 copy(first),
+                 copy(last),
+                 {exact.data(), exact.data() + exact.size()},
+                 is_float},
+                classes, criterion_, {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+                make_order(order)) {
+    if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) ||
+        static_cast<int64_t>(first.size()) != start.data()[columns_] || last.size() != first.size())
+      throw std::invalid_argument("the arrays of bins do not fit together.");
+  }
+
+  // (feature, position, missing_left, steps, histograms) of the next pass, or None.
+  nb::object ask(int64_t most_numbers) {
+    const auto steps = growth_.ask(most_numbers);
+    if (!steps) return nb::none();
+    std::vector<int32_t> feature, next, histogram;
+    std::vector<int64_t> position;
+    std::vector<uint8_t> missing_left;
+    for (const BinStep& step : *steps) {
+      feature.push_back(step.feature);
+      position.push_back(step.position);
+      missing_left.push_back(step.missing_left);
+      next.insert(next.end(), {step.step[0], step.step[1]});
+      histogram.insert(histogram.end(), {step.histogram[0], step.histogram[1]});
+    }
+    const size_t n = feature.size();
+    return nb::make_tuple(give(std::move(feature)), give(std::move(position)), give(std::move(missing_left)),
+                          give(std::move(next), {n, 2}), give(std::move(histogram), {n, 2}));
+  }
+
+  void tell(const In1<double>& histograms) {
+    nb::gil_scoped_release release;
+    growth_.tell(view(histograms));
+  }
+
+  nb::dict tree() { return to_dict(flatten(growth_.grower(), criterion_), classes_, columns_); }
+
+ private:
+  int32_t classes_;
+  int64_t columns_;
+  AnyCriterion criterion_;
+  AxisBatchGrowth growth_;
+};
+
 }  // namespace
 
 void bind_batches(nb::module_& module) {
   module.attr("BLOCK_ROWS") = st::kBlockRows;
   auto pass = nb::class_<StochasticPass>(module, "StochasticPass");
-  pass.def(nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t, int64_t,
-                    const In2<double>&, const In2<int32_t>&, const In2<double>&, const In2<uint8_t>&>(),
-           nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
-           nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("columns"), nb::arg("weights").noconvert(),
-           nb::arg("links").noconvert(), nb::arg("cuts").noconvert(), nb::arg("flags").noconvert());
+  pass.def(
+      nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t, int64_t,
+               const In2<double>&, const In2<int32_t>&, const In2<double>&, const In2<uint8_t>&, const In2<double>&>(),
+      nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
+      nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("columns"), nb::arg("weights").noconvert(),
+      nb::arg("links").noconvert(), nb::arg("cuts").noconvert(), nb::arg("flags").noconvert(),
+      nb::arg("means").noconvert());
   bind_sums<float>(module, pass);
   bind_sums<double>(module, pass);
   nb::class_<StochasticGrowth>(module, "StochasticGrowth")
@@ -207,6 +280,18 @@ void bind_batches(nb::module_& module) {
       .def("ask", &StochasticGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &StochasticGrowth::tell, nb::arg("sums").noconvert())
       .def("tree", &StochasticGrowth::tree);
+  nb::class_<AxisGrowth>(module, "AxisGrowth")
+      .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&, bool, int32_t,
+                    const std::string&, double, const In1<double>&, const std::string&, int64_t, int64_t, int64_t,
+                    double, double>(),
+           nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
+           nb::arg("exact").noconvert(), nb::arg("is_float"), nb::arg("classes"), nb::arg("criterion_name"),
+           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
+           nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
+           nb::arg("min_drop"))
+      .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
+      .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert())
+      .def("tree", &AxisGrowth::tree);
   module.def(
       "per_unit",
       [](const In1<double>& low, const In1<double>& high) { return give(st::units_of({copy(low), copy(high)})); },

@@ -167,9 +167,8 @@ double NodeOffers::offer_axis() {
   const auto column = static_cast<size_t>(feature);
   MeasuredTest measured;
   measured.test.feature = static_cast<int32_t>(feature);
-  measured.test.threshold =
-      std::visit([&](const auto& X) { return between<std::remove_cvref_t<decltype(X(0, 0))>>(best.low, best.high); },
-                 data_.X);
+  measured.test.threshold = std::visit(
+      [&](const auto& X) { return between<std::remove_cvref_t<decltype(X(0, 0))>>(best.low, best.high); }, data_.X);
   measured.test.missing_left = data_.scaling.mean[column] <= measured.test.threshold;
   if (data_.linear_only) {
     measured.test.feature = kLinear;

@@ -240,8 +240,7 @@ class LookAhead {
   bool label_leaves(const Vector& theta, std::array<uint32_t, 4>& leaf_class) {
     const auto classes = static_cast<size_t>(node_.node().classes());
     std::array<Vector, 3> scores;
-    for (size_t t = 0; t < 3; ++t)
-      columns_.score(std::span(theta).subspan(t * (d() + 1), d() + 1), scores[t]);
+    for (size_t t = 0; t < 3; ++t) columns_.score(std::span(theta).subspan(t * (d() + 1), d() + 1), scores[t]);
     std::array<Vector, 4> weight;
     for (Vector& leaf : weight) leaf.assign(classes, 0.0);
     for (size_t i = 0; i < scores[0].size(); ++i) {

@@ -113,8 +113,7 @@ std::vector<double> safe_units(const SparseRows<T, Index>& X) {
     double& most = largest[static_cast<size_t>(X.column(k))];
     most = std::fmax(most, std::abs(static_cast<double>(X.data[k])));
   }
-  for (double& value : largest)
-    value = value > 0 ? std::ldexp(1.0, std::clamp(std::ilogb(value), -1000, 1000)) : 1.0;
+  for (double& value : largest) value = value > 0 ? std::ldexp(1.0, std::clamp(std::ilogb(value), -1000, 1000)) : 1.0;
   return largest;
 }
 

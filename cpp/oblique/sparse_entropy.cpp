@@ -72,9 +72,10 @@ std::span<const double> SparseEntropy::gradient() {
   return gradient_;
 }
 
-#define BOSCAGE_SPARSE(T, Index)                                                                                     \
-  template SparseEntropy::SparseEntropy(const SparseRows<T, Index>&, const Scaling&, std::span<const uint32_t>,      \
-                                        std::span<const uint32_t>, std::span<const WeightedRow>, int, double, const Control&);
+#define BOSCAGE_SPARSE(T, Index)                                                                                \
+  template SparseEntropy::SparseEntropy(const SparseRows<T, Index>&, const Scaling&, std::span<const uint32_t>, \
+                                        std::span<const uint32_t>, std::span<const WeightedRow>, int, double,   \
+                                        const Control&);
 BOSCAGE_SPARSE(float, int32_t)
 BOSCAGE_SPARSE(float, int64_t)
 BOSCAGE_SPARSE(double, int32_t)

@@ -241,12 +241,12 @@ void Engine::refresh(NodeSearch& search) {
   on_change(lower_.load(), upper_.load());
 }
 
-// Shows that nothing lies below a tenth, two tenths, ... of the way up to the best tree: each step is much
-// cheaper than the whole proof, and the lower bound rises. Ends early when a tree is found on the way.
+// Shows that nothing lies below some parts of the way up to the best tree: each but the last is much cheaper than
+// the whole proof, and the lower bound rises. Ends early when a tree is found on the way.
 void Engine::raise_bound(Worker& worker, NodeSearch& search, Stopper::Clock::time_point end) {
   const int64_t floor = lower_.load(), best = search.best();
-  for (int tenth = 1; tenth <= 10; ++tenth) {
-    const int64_t target = tenth == 10 ? best : floor + (best - floor) / 10 * tenth;
+  for (const int percent : {10, 20, 35, 50, 75, 100}) {
+    const int64_t target = percent == 100 ? best : floor + (best - floor) / 100 * percent;
     search.seek_below(target);
     if (!attempt([&] { run(worker, search); }, end - Stopper::Clock::now(), search)) break;
     watch(search, true);

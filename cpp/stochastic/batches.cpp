@@ -14,12 +14,21 @@ constexpr int64_t kTileNumbers = 1 << 12, kMostTileRows = 512;
 
 }  // namespace
 
+namespace {
+
+size_t centred_size(const SumShape& shape, const std::vector<double>& mean) {
+  return mean.empty() ? 0 : static_cast<size_t>(shape.classes) * mean.size() + 1;
+}
+
+}  // namespace
+
 size_t Route::size(const SumShape& shape) const {
-  if (steps.empty()) return shape.size();
+  if (steps.empty()) return root_mean.empty() ? shape.size() : centred_size(shape, root_mean);
   size_t numbers = 0;
   for (const RouteStep& step : steps) {
-    if (!step.is_wanted) continue;
-    numbers += shape.size() * (static_cast<size_t>(step.division.sum_left) + step.division.sum_right) + 2;
+    if (step.is_wanted)
+      numbers += shape.size() * (static_cast<size_t>(step.division.sum_left) + step.division.sum_right) + 2;
+    for (const auto& mean : step.mean) numbers += centred_size(shape, mean);
   }
   return numbers;
 }
@@ -33,8 +42,11 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
                  kRouteLanes * kRouteLanes),
       width_((frame.columns + kRouteLanes) / kRouteLanes * kRouteLanes),
       members_(static_cast<size_t>(shape.classes)) {
-  for (const RouteStep& step : route.steps)
+  for (const RouteStep& step : route.steps) {
     sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
+    for (const auto& mean : step.mean)
+      if (!mean.empty()) centred_.emplace_back(static_cast<size_t>(kBlockRows + kRouteLanes));
+  }
   if (route.steps.empty()) sides_ = 1;
   const auto n = static_cast<size_t>(tile_rows_), sides = static_cast<size_t>(sides_);
   const int64_t places = lane_places(frame.columns);
@@ -60,10 +72,16 @@ void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64
   std::fill(counts_.begin(), counts_.end(), 0);
   for (int64_t at = begin; at < end; at += tile_rows_) {
     load(rows, at, std::min(tile_rows_, end - at), first);
-    divide();
+    divide(at - begin);
     add_classes();
   }
-  unload(out);
+  const Matrix<T>& X = rows.X;
+  const auto from = static_cast<size_t>(begin), n = static_cast<size_t>(end - begin);
+  unload({{X.data + begin * X.row_stride, end - begin, X.columns, X.row_stride, X.column_stride},
+          rows.label.subspan(from, n),
+          rows.weight.empty() ? rows.weight : rows.weight.subspan(from, n),
+          rows.classes},
+         out);
 }
 
 // Brings a tile into both forms: as the kernels of dense rows see it, shift taken off unless that is done late.
@@ -119,8 +137,9 @@ void RouteSums<T>::measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, i
 }
 
 template <class T>
-void RouteSums<T>::divide() {
+void RouteSums<T>::divide(int64_t offset) {
   const int64_t n = tile_rows_;
+  size_t centred = 0;
   if (route_.steps.empty()) {
     for (int64_t i = 0; i < tile_.rows; ++i) {
       side_weight_[static_cast<size_t>(i)] = weight_[static_cast<size_t>(i)];
@@ -139,8 +158,9 @@ void RouteSums<T>::divide() {
     run.cut_left = division.cut_left;
     run.cut_right = division.cut_right;
     run.reach = i == 0 ? nullptr : reach_of(static_cast<int32_t>(i));
-    run.left = reach_of(step.left);
-    run.right = reach_of(step.right);
+    // A side that is summed about its mean has no test yet, so it is no step.
+    run.left = step.mean[0].empty() ? reach_of(step.left) : centred_[centred++].data() + offset;
+    run.right = step.mean[1].empty() ? reach_of(step.right) : centred_[centred++].data() + offset;
     if (division.sum_left) {
       run.left_weight = side_weight_.data() + side * n;
       run.left_lever = side_lever_.data() + side++ * n;
@@ -172,8 +192,21 @@ void RouteSums<T>::add_classes() {
   }
 }
 
+// Sums about a mean row, made by the function of growth in memory from the whole block.
 template <class T>
-void RouteSums<T>::unload(double* out) const {
+double* RouteSums<T>::centre(const TrainingRows<Matrix<T>>& block, const double* reach, const std::vector<double>& mean,
+                             double* out) {
+  frame_.norm.resize(static_cast<size_t>(frame_.unit_rows ? block.size() : 0));
+  if (frame_.unit_rows) measure_norms(frame_, block.X, 0, block.size(), 0, frame_.norm.data());
+  NodeBlock node;
+  node.count = block.size();
+  node.reach = reach;
+  add_centred(block, frame_, node, mean.data(), out);
+  return out + centred_size(shape_, mean);
+}
+
+template <class T>
+void RouteSums<T>::unload(const TrainingRows<Matrix<T>>& block, double* out) {
   const int64_t d = shape_.columns;
   const auto take = [&](int64_t side) {
     for (int32_t k = 0; k < shape_.classes; ++k) {
@@ -183,15 +216,22 @@ void RouteSums<T>::unload(double* out) const {
       out = std::copy(sums, sums + d, out);
     }
   };
-  if (route_.steps.empty()) take(0);
+  if (!route_.root_mean.empty())
+    centre(block, nullptr, route_.root_mean, out);
+  else if (route_.steps.empty())
+    take(0);
   int64_t side = 0;
+  size_t centred = 0;
   for (size_t i = 0; i < route_.steps.size(); ++i) {
     const RouteStep& step = route_.steps[i];
     if (step.division.sum_left) take(side++);
     if (step.division.sum_right) take(side++);
-    if (!step.is_wanted) continue;
-    *out++ = static_cast<double>(counts_[2 * i]);
-    *out++ = static_cast<double>(counts_[2 * i + 1]);
+    if (step.is_wanted) {
+      *out++ = static_cast<double>(counts_[2 * i]);
+      *out++ = static_cast<double>(counts_[2 * i + 1]);
+    }
+    for (const auto& mean : step.mean)
+      if (!mean.empty()) out = centre(block, centred_[centred++].data(), mean, out);
   }
 }
 
@@ -242,17 +282,31 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
   route_ = {};
   nodes_.clear();
   if (root_weights_.empty()) return route_;
-  std::vector<int32_t> unknown, parents;
+  std::vector<int32_t> unknown, parents, centred;
   replay(unknown);
   if (unknown.empty()) return std::nullopt;
-  for (const int32_t node : unknown) parents.push_back(grower_->node(node).parent);
+  for (const int32_t node : unknown) {
+    if (places_[static_cast<size_t>(place_of(node))].mean.empty())
+      parents.push_back(grower_->node(node).parent);
+    else
+      centred.push_back(node);
+  }
+  if (!centred.empty() && centred[0] == 0) {
+    route_.root_mean = places_[0].mean;
+    return route_;
+  }
   std::sort(parents.begin(), parents.end());
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   // As many nodes as a message can hold; the others wait for the next pass.
   const auto room = static_cast<size_t>(std::max<int64_t>(1, most_numbers / static_cast<int64_t>(shape_.size() + 2)));
   if (parents.size() > room) parents.resize(room);
-  for (const int32_t parent : parents)
-    for (int32_t at = parent; at >= 0; at = grower_->node(at).parent) nodes_.push_back(at);
+  if (centred.size() > room) centred.resize(room);
+  const auto add_path = [&](int32_t at) {
+    for (; at >= 0; at = grower_->node(at).parent) nodes_.push_back(at);
+  };
+  for (const int32_t parent : parents) add_path(parent);
+  for (const int32_t node : centred) add_path(grower_->node(node).parent);
+  std::sort(centred.begin(), centred.end());
   std::sort(nodes_.begin(), nodes_.end());
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
   const auto step_of = [&](int32_t node) {
@@ -268,6 +322,10 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
     step.is_wanted = std::binary_search(parents.begin(), parents.end(), node);
     const double summed_at = places_[static_cast<size_t>(place_of(node))].known.summed_at;
     if (step.is_wanted) choose_sides(*grower_, node, summed_at, step.division);
+    const int32_t sides[2] = {grower_->node(node).left, grower_->node(node).right};
+    for (size_t side = 0; side < 2; ++side)
+      if (std::binary_search(centred.begin(), centred.end(), sides[side]))
+        step.mean[side] = places_[static_cast<size_t>(place_of(sides[side]))].mean;
     route_.steps.push_back(std::move(step));
   }
   return route_;
@@ -276,7 +334,19 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
 void BatchGrowth::tell(std::span<const double> sums, Pool& pool, Control& control) {
   if (sums.size() != route_.size(shape_)) throw std::invalid_argument("sums do not fit the route that was asked for.");
   std::vector<int32_t> fresh;
-  if (root_weights_.empty()) {
+  const double* at = sums.data();
+  SolveSettings settings = settings_;
+  settings.control = &control;
+  // The node was seen before: its sums wait for those about its mean row.
+  const auto take_centred = [&](Place& place) {
+    const size_t size = centred_size(shape_, place.mean);
+    const NodeSums known = with_centred(finish(place.known.sums, shape_, frame_), {at, at + size});
+    at += size;
+    solve_place(place, known, settings);
+  };
+  if (!route_.root_mean.empty()) {
+    take_centred(places_[0]);
+  } else if (root_weights_.empty()) {
     KnownSums& root = places_[0].known;
     root.sums.assign(sums.begin(), sums.end());
     root.count = rows_;
@@ -285,28 +355,42 @@ void BatchGrowth::tell(std::span<const double> sums, Pool& pool, Control& contro
     for (const double weight : root_weights_) root.summed_at += weight;
     fresh.push_back(0);
   }
-  const double* at = sums.data();
   for (size_t i = 0; i < route_.steps.size(); ++i) {
     const RouteStep& step = route_.steps[i];
-    if (!step.is_wanted) continue;
-    const int32_t parent = nodes_[i], left = grower_->node(parent).left, right = grower_->node(parent).right;
-    const int32_t left_place = place_of(left), right_place = place_of(right);
-    Place& from = places_[static_cast<size_t>(place_of(parent))];
-    KnownSums &l = places_[static_cast<size_t>(left_place)].known, &r = places_[static_cast<size_t>(right_place)].known;
-    const auto take = [&](KnownSums& side) {
-      side.sums.assign(at, at + shape_.size());
-      at += shape_.size();
-    };
-    if (step.division.sum_left) take(l);
-    if (step.division.sum_right) take(r);
-    l.count = static_cast<int64_t>(*at++);
-    r.count = static_cast<int64_t>(*at++);
-    share_sums(*grower_, parent, step.division, shape_, from.known, l, r);
-    from.known.sums = {};
-    if (grower_->is_open(left)) fresh.push_back(left_place);
-    if (grower_->is_open(right)) fresh.push_back(right_place);
+    if (step.is_wanted) take_sides(i, at, fresh);
+    const int32_t sides[2] = {grower_->node(nodes_[i]).left, grower_->node(nodes_[i]).right};
+    for (size_t side = 0; side < 2; ++side)
+      if (!step.mean[side].empty()) take_centred(places_[static_cast<size_t>(place_of(sides[side]))]);
   }
   solve_places(fresh, pool, control);
+}
+
+// The sums of the children of a wanted step; the open ones are then ready to be solved.
+void BatchGrowth::take_sides(size_t i, const double*& at, std::vector<int32_t>& fresh) {
+  const RouteStep& step = route_.steps[i];
+  const int32_t parent = nodes_[i], left = grower_->node(parent).left, right = grower_->node(parent).right;
+  const int32_t left_place = place_of(left), right_place = place_of(right);
+  Place& from = places_[static_cast<size_t>(place_of(parent))];
+  KnownSums &l = places_[static_cast<size_t>(left_place)].known, &r = places_[static_cast<size_t>(right_place)].known;
+  const auto take = [&](KnownSums& side) {
+    side.sums.assign(at, at + shape_.size());
+    at += shape_.size();
+  };
+  if (step.division.sum_left) take(l);
+  if (step.division.sum_right) take(r);
+  l.count = static_cast<int64_t>(*at++);
+  r.count = static_cast<int64_t>(*at++);
+  share_sums(*grower_, parent, step.division, shape_, from.known, l, r);
+  from.known.sums = {};
+  if (grower_->is_open(left)) fresh.push_back(left_place);
+  if (grower_->is_open(right)) fresh.push_back(right_place);
+}
+
+void BatchGrowth::solve_place(Place& place, const NodeSums& sums, const SolveSettings& settings) {
+  place.proposal.tests = measure(sums, boscage::stochastic::solve(sums, criterion_, settings), place.known.count,
+                                 criterion_, limits_.min_weight_leaf);
+  place.is_solved = true;
+  place.mean.clear();
 }
 
 void BatchGrowth::solve_places(const std::vector<int32_t>& places, Pool& pool, Control& control) {
@@ -316,9 +400,10 @@ void BatchGrowth::solve_places(const std::vector<int32_t>& places, Pool& pool, C
     control.check();
     Place& place = places_[static_cast<size_t>(places[static_cast<size_t>(i)])];
     const NodeSums sums = finish(place.known.sums, shape_, frame_);
-    place.proposal.tests =
-        measure(sums, solve(sums, criterion_, settings), place.known.count, criterion_, limits_.min_weight_leaf);
-    place.is_solved = true;
+    if (settings.search == Search::exact && needs_direct_sums(sums))
+      place.mean = mean_row(sums);
+    else
+      solve_place(place, sums, settings);
   });
 }
 

@@ -28,13 +28,16 @@ struct RouteStep {
   std::vector<double> weights;  // of the test as the tree holds it
   int32_t left = -1, right = -1;
   bool is_wanted = false;
+  std::vector<double> mean[2];  // of a side that is summed about its mean row, else empty
 };
 
-// Parents come before children. No step at all: the sums of the root are wanted.
+// Parents come before children. No step at all: the sums of the root are wanted, about its mean row if there is one.
 struct Route {
   std::vector<RouteStep> steps;
+  std::vector<double> root_mean;
 
-  // Numbers a block brings: for each wanted step the sums of the chosen sides, then two counts of rows.
+  // Numbers a block brings: for each wanted step the sums of the chosen sides and two counts of rows, then for each
+  // side with a mean what add_centred makes.
   size_t size(const SumShape& shape) const;
 };
 
@@ -50,9 +53,11 @@ class RouteSums {
  private:
   void load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
   void measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
-  void divide();
+  void divide(int64_t offset);
   void add_classes();
-  void unload(double* out) const;
+  void unload(const TrainingRows<Matrix<T>>& block, double* out);
+  double* centre(const TrainingRows<Matrix<T>>& block, const double* reach, const std::vector<double>& mean,
+                 double* out);
 
   const Route& route_;
   Frame frame_;
@@ -65,6 +70,7 @@ class RouteSums {
   std::vector<double> side_weight_, side_lever_;
   std::vector<double> sums_;                   // class by class, side by side: width_ + 1 numbers
   std::vector<int64_t> counts_;                // of each step, left and right
+  std::vector<std::vector<double>> centred_;   // reach over a whole block, of each side with a mean
   std::vector<std::vector<int32_t>> members_;  // rows of each class
 };
 
@@ -88,12 +94,15 @@ class BatchGrowth {
     KnownSums known;
     bool is_solved = false;
     Proposal proposal;
+    std::vector<double> mean;  // not empty: the sums must be made about it before the node can be solved
     int32_t left = -1, right = -1;
   };
 
   void replay(std::vector<int32_t>& unknown);
   int32_t place_of(int32_t node);
+  void take_sides(size_t step, const double*& at, std::vector<int32_t>& fresh);
   void solve_places(const std::vector<int32_t>& places, Pool& pool, Control& control);
+  void solve_place(Place& place, const NodeSums& sums, const SolveSettings& settings);
 
   Frame frame_;
   SumShape shape_;

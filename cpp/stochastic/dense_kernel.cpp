@@ -1,5 +1,7 @@
 #include "stochastic/dense_kernel.hpp"
 
+#include <cstring>
+
 // Vectors longer than the baseline's never cross a function boundary here.
 #pragma GCC diagnostic ignored "-Wpsabi"
 

@@ -125,6 +125,7 @@ struct Tile {
   double score[kTile], reach[kTile], norm[kTile], weight[kTile];
   int64_t at[kTile];
   int count = 0;
+  bool together = false;  // eight rows that follow each other, at[0] the first
 };
 
 struct Side {
@@ -233,9 +234,39 @@ inline void prefetch(const T* x, int64_t d) {
   for (int64_t j = 0; j < d; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(x + j);
 }
 
+inline bool any_zero(const double* values) {
+  bool found = false;
+  for (int k = 0; k < kTile; ++k) found |= values[k] == 0;
+  return found;
+}
+
+// Eight rows that follow each other and can all be reached: copied in one go.
+template <class T>
+inline bool fill_together(const DenseRun<T>& run, int64_t i, Tile<T>& tile) {
+  if (run.rows != nullptr || i + kTile > run.count || (run.reach != nullptr && any_zero(run.reach + i))) return false;
+  const int64_t row = run.begin + i;
+  const auto copy = [](double* to, const double* from) {
+    for (int k = 0; k < kTile; ++k) to[k] = from != nullptr ? from[k] : 1.0;
+  };
+  copy(tile.reach, run.reach != nullptr ? run.reach + i : nullptr);
+  copy(tile.norm, run.norm != nullptr ? run.norm + row : nullptr);
+  copy(tile.weight, run.weight != nullptr ? run.weight + row : nullptr);
+  const T* first = run.data + (row - run.first) * run.stride;
+  for (int k = 0; k < kTile; ++k) {
+    tile.x[k] = first + k * run.stride;
+    tile.label[k] = run.label[row + k];
+  }
+  tile.at[0] = i;
+  tile.count = kTile;
+  tile.together = true;
+  return true;
+}
+
 // The next rows that can be reached; rows that cannot get their zeros at once.
 template <class T>
 inline int64_t fill_tile(const DenseRun<T>& run, int64_t i, int most, Tile<T>& tile) {
+  if (most == kTile && fill_together(run, i, tile)) return i + kTile;
+  tile.together = false;
   int n = 0;
   for (; i < run.count && n < most; ++i) {
     const double reach = run.reach != nullptr ? run.reach[i] : 1.0;
@@ -264,6 +295,11 @@ inline int64_t fill_tile(const DenseRun<T>& run, int64_t i, int most, Tile<T>& t
 template <class T>
 inline void store_tile(const DenseRun<T>& run, const Tile<T>& tile, const Side& left, const Side& right) {
   if (run.theta == nullptr) return;
+  if (tile.together) {
+    if (run.left != nullptr) std::memcpy(run.left + tile.at[0], left.reach, sizeof left.reach);
+    if (run.right != nullptr) std::memcpy(run.right + tile.at[0], right.reach, sizeof right.reach);
+    return;
+  }
   for (int i = 0; i < tile.count; ++i) {
     if (run.left != nullptr) run.left[tile.at[i]] = left.reach[i];
     if (run.right != nullptr) run.right[tile.at[i]] = right.reach[i];

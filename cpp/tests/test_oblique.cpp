@@ -193,7 +193,8 @@ TEST("many rows walk where each alone would") {
     int32_t at = 0;
     while (nodes[static_cast<size_t>(at)].left >= 0) {
       const LinearNode& node = nodes[static_cast<size_t>(at)];
-      const double score = node.test >= 0 ? dot(weights.data() + node.test * width, views[i], width) : views[i][~node.test];
+      const double score =
+          node.test >= 0 ? dot(weights.data() + node.test * width, views[i], width) : views[i][~node.test];
       at = score > node.threshold ? node.right : node.left;
     }
     CHECK(leaves[i] == at);

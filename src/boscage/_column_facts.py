@@ -58,6 +58,7 @@ def _from_tree(tree: Tree) -> tuple[Floats, Floats, Floats]:
         spread = np.where(tree.schema.spread > 0, tree.schema.spread, 1.0)
     if row_map.fill is not None and row_map.shift is None:
         typical = row_map.fill.copy()
+    typical = _rounded(typical, spread)
     low, high = typical - 2.5 * spread, typical + 2.5 * spread
     is_axis = (tree.feature >= 0) & (tree.category_offset < 0) & np.isfinite(tree.threshold)
     for j in np.unique(tree.feature[is_axis]):
@@ -69,3 +70,9 @@ def _from_tree(tree: Tree) -> tuple[Floats, Floats, Floats]:
     high[is_category] = tree.schema.n_categories[is_category] - 1
     limit = np.finfo(np.float64).max / 4
     return np.clip(low, -limit, limit), np.clip(high, -limit, limit), typical
+
+
+def _rounded(values: Floats, spread: Floats) -> Floats:
+    """Values with no more digits than a hundredth of the spread needs."""
+    decimals = np.clip(2 - np.floor(np.log10(spread)), -300, 300)
+    return np.array([round(value, int(places)) for value, places in zip(values.tolist(), decimals)])

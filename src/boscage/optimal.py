@@ -54,8 +54,8 @@ class OptimalTreeClassifier(TreeClassifier):
         Penalty of a leaf on the error share, at least 0.
     method : {"exact", "lookahead"}, default="exact"
         "exact" searches until it has a proof or meets a limit. "lookahead" tries many cuts near
-        the root, judges each by looking two levels ahead again and again below it, and solves the lowest levels where
-        that is affordable: no proof, but usable for data of any size.
+        the root, judges each by looking two levels ahead again and again below it, solves the lowest levels where
+        that is affordable, and spends the same time again on the lower bound: usable for data of any size.
     time_limit : float or None, default=60
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
@@ -81,7 +81,8 @@ class OptimalTreeClassifier(TreeClassifier):
     gap_ : float
         ``objective_ - lower_bound_``.
     status_ : str
-        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead").
+        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead"
+        without a proof).
     n_nodes_explored_ : int
         Sets of rows the search has looked at.
     classes_, n_features_in_, feature_names_in_, feature_importances_

@@ -61,7 +61,13 @@ class NodeSums:
     n_classes: int
     n_columns: int
     route: tuple[npt.NDArray[Any], ...] = field(
-        default=(np.empty((0, 0)), np.empty((0, 2), np.int32), np.empty((0, 2)), np.empty((0, 3), np.uint8))
+        default=(
+            np.empty((0, 0)),
+            np.empty((0, 2), np.int32),
+            np.empty((0, 2)),
+            np.empty((0, 5), np.uint8),
+            np.empty((0, 0)),
+        )
     )
 
     @cached_property
