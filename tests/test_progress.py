@@ -18,7 +18,6 @@ from boscage._progress import Progress
 from boscage.splits import LinearTest, ProposingFamily
 
 sklearn_callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 brought callbacks")
-FAMILIES = ["axis", "stochastic", "wodt", "hhcart", "oc1", "cart_lc", "co2"]
 MODELS = [
     TopDownTreeClassifier(max_depth=3),
     TopDownTreeClassifier("stochastic", max_leaf_nodes=4),
@@ -138,23 +137,43 @@ def test_a_bar_waits_two_seconds_and_needs_a_terminal(monkeypatch):
     assert Progress("work", verbose=False).callback is None
 
 
-class Slow(ProposingFamily):
+class InPython(ProposingFamily):
     """A family written in Python."""
 
     def propose(self, node):
         yield (LinearTest(np.eye(node.X.shape[1])[0]),)
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, Slow()], ids=str)
-def test_every_family_reports_progress(family, rows, monkeypatch):
+# Enough rows of noise for each family to work for several looks at the clock, which are 50 ms apart.
+NOISE = {
+    "axis": 60_000,
+    "stochastic": 30_000,
+    "wodt": 25_000,
+    "hhcart": 8_000,
+    "oc1": 1_200,
+    "cart_lc": 6_000,
+    "co2": 8_000,
+}
+
+
+@pytest.mark.parametrize("family", list(NOISE))
+def test_every_family_reports_progress(family, rng, monkeypatch):
     counts = []
     monkeypatch.setattr(Progress, "__call__", lambda self, done: counts.append(done))
-    X = np.tile(rows[0], (20, 1)) + np.arange(6000)[:, None] * 1e-6
-    y = np.tile(rows[1], 20)
-    y[::7] = 1 - y[::7]
-    TopDownTreeClassifier(family, verbose=True, random_state=0, max_leaf_nodes=200).fit(X, y)
-    assert counts or family != "oc1"  # quick families may end before the first look at the clock
+    X = rng.normal(size=(NOISE[family], 8))
+    y = rng.integers(0, 2, len(X))
+    limits = {"max_leaf_nodes": 400} if family == "stochastic" else {}
+    TopDownTreeClassifier(family, verbose=True, random_state=0, **limits).fit(X, y)
+    assert counts
     assert counts == sorted(counts)
+
+
+def test_a_family_in_python_reports_every_node(rows, monkeypatch):
+    counts = []
+    monkeypatch.setattr(Progress, "__call__", lambda self, done: counts.append(done))
+    model = TopDownTreeClassifier(InPython(), verbose=True, max_depth=3).fit(*rows)
+    assert counts == list(range(1, len(counts) + 1))
+    assert len(counts) >= model.tree_.node_count - model.tree_.n_leaves
 
 
 SCRIPT = """

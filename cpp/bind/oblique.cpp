@@ -17,7 +17,7 @@ namespace boscage::bind {
 namespace {
 
 // Up to this many numbers a fit is over before a thread of its own would have started.
-constexpr size_t kShortWork = 1 << 14;
+constexpr size_t kShortWork = 1 << 11;
 
 // What every family's function takes.
 struct Problem {
