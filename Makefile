@@ -41,7 +41,7 @@ $(VENV)/.docs: $(VENV)/.deps
 setup: $(VENV)/.built  ## Make the environment and build the package into it
 
 demo: setup  ## The main job: compare every family on an embedded data set
-	$(BIN)/boscage compare --out out/compare
+	$(BIN)/boscage compare --repeats 2 --out out/compare
 
 test: setup test-cpp  ## All tests but the slow experiments
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"

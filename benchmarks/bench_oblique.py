@@ -1,4 +1,4 @@
-"""Oblique trees: speed of WODT against scikit-learn's entropy tree, and accuracy on held-out rows."""
+"""Oblique trees: speed against scikit-learn, plain NumPy and obliquetree; accuracy on held-out rows, published bars."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import make_classification
+from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from _measure import data_folder, geometric_mean, report, seconds
 from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
 from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
+from plain_wodt import PlainWODT
 
 # The sets with at least 2,000 rows, from narrow to wide.
 LARGE = [
@@ -120,8 +122,160 @@ def families() -> None:
     report("oblique_families", "Oblique families on held-out rows, one thread (CPU s)", rows)
 
 
+def plain() -> None:
+    """Compare with the same algorithm in NumPy and SciPy, on whole trees and on very small ones."""
+    rows = []
+    for name, limit in (("pendigits", None), ("satimage", None), ("letter", 4000), ("make_classification", 4000)):
+        if data(name) is None:
+            continue
+        X, y, X_test, y_test = halves(name, 0)
+        X, y = X[:limit].astype(np.float64), np.unique(y[:limit], return_inverse=True)[1]
+        y_test = np.searchsorted(np.unique(halves(name, 0)[1]), y_test)
+        ours = TopDownTreeClassifier(splits=WeightedOblique(l2=0.03), criterion="entropy", random_state=0)
+        theirs = PlainWODT(0.03)
+        our_time, their_time = seconds(partial(ours.fit, X, y), 3), seconds(partial(theirs.fit, X, y), 1)
+        rows.append(
+            {
+                "data": name,
+                "rows": len(X),
+                "columns": X.shape[1],
+                "boscage s": our_time,
+                "NumPy and SciPy s": their_time,
+                "times faster": their_time / our_time,
+                "boscage accuracy": ours.score(X_test, y_test),
+                "its accuracy": theirs.score(X_test.astype(np.float64), y_test),
+                "boscage nodes": ours.get_n_leaves() - 1,
+                "its nodes": theirs.n_nodes,
+            }
+        )
+    rng = np.random.default_rng(0)  # small nodes: trees of 60 rows
+    problems = [(rng.normal(size=(60, 10)), rng.integers(0, 3, 60)) for _ in range(20)]
+    make = partial(TopDownTreeClassifier, splits="wodt", criterion="entropy", random_state=0)
+    our_time = seconds(lambda: [make().fit(X, y) for X, y in problems], 3)
+    their_time = seconds(lambda: [PlainWODT().fit(X, y) for X, y in problems], 1)
+    rows.append({"data": "20 trees of noise", "rows": 60, "columns": 10, "boscage s": our_time,
+                 "NumPy and SciPy s": their_time, "times faster": their_time / our_time})  # fmt: skip
+    report("oblique_plain", "WODT (l2=.03) against the same algorithm in NumPy and SciPy (CPU s)", rows)
+
+
+def peer() -> None:
+    """Obliquetree with tests over all columns, on wide data."""
+    try:
+        from obliquetree import Classifier
+    except ImportError:
+        report("oblique_peer", "obliquetree with all columns", [{"obliquetree": "not installed"}])
+        return
+    X, y, X_test, y_test = halves("make_classification", 0)
+    rows = []
+    for name, tree in (
+        ("boscage WODT, l2=0", TopDownTreeClassifier(splits="wodt", criterion="entropy", random_state=0)),
+        ("boscage WODT, l2=.1", TopDownTreeClassifier(splits=WeightedOblique(l2=0.1), criterion="entropy",
+                                                      random_state=0)),
+        ("obliquetree, n_pair=200", Classifier(use_oblique=True, n_pair=X.shape[1], random_state=0)),
+    ):  # fmt: skip
+        took = seconds(partial(tree.fit, X, y), 1)
+        accuracy = float((np.asarray(tree.predict(X_test)) == y_test).mean())
+        rows.append({"tree": name, "CPU s": took, "accuracy": accuracy})
+    report("oblique_peer", "20,000 x 200 make_classification, one cut, one thread", rows)
+
+
+def prediction() -> None:
+    X, y = make_classification(100_000, 50, n_informative=25, n_classes=4, flip_y=0.1, random_state=0)
+    rows = []
+    for depth in (4, 8, 12):
+        ours = TopDownTreeClassifier(splits=WeightedOblique(l2=0.1), max_depth=depth, random_state=0)
+        ours.fit(X[:20_000], y[:20_000])
+        theirs = DecisionTreeClassifier(max_depth=ours.get_depth(), random_state=0).fit(X[:20_000], y[:20_000])
+        for dtype in (np.float64, np.float32):
+            Z = X.astype(dtype)
+            our_time, their_time = seconds(partial(ours.predict, Z), 7), seconds(partial(theirs.predict, Z), 7)
+            rows.append({"depth": depth, "type": np.dtype(dtype).name, "oblique s": our_time,
+                         "scikit-learn axis s": their_time, "ratio": our_time / their_time})  # fmt: skip
+    report("oblique_prediction", "Prediction of 100,000 x 50 rows, one thread (CPU s)", rows)
+
+
+# Best printed accuracy of a single tree (DTSemNet, DGT or TAO) and the settings that we name for each set.
+BARS: dict[str, tuple[float, list[dict[str, Any]]]] = {
+    "letter": (0.8919, [{"l2": 0.03}]),
+    "pendigits": (0.9702, [{"l2": 0.1}, {"l2": 0.3, "n_init": 3}, {"l2": 1.0, "n_init": 5}]),
+    "satimage": (0.8755, [{"l2": 0.1}, {"l2": 0.1, "ccp_alpha": 0.002}]),
+    "segment": (0.9610, [{"l2": 0.0}, {"l2": 0.01, "n_init": 3}]),
+    "connect4": (0.8203, [{"l2": 0.3, "ccp_alpha": 0.001}]),
+    "mnist": (0.9616, [{"l2": 0.3}]),
+}
+
+
+def bars(names: tuple[str, ...] = tuple(BARS), seeds: int = 5) -> None:
+    """Take published cuts where the data carry one, else four fifths at random for each seed."""
+    rows = []
+    for name in names:
+        if data(name) is None:
+            continue
+        bar, candidates = BARS[name]
+        for settings in candidates:
+            alpha = settings.get("ccp_alpha", 0.0)
+            part = WeightedOblique(**{key: value for key, value in settings.items() if key != "ccp_alpha"})
+            scores, leaves, times = [], [], []
+            for seed in range(seeds):
+                X, y, X_test, y_test = published_cut(name, seed)
+                tree = TopDownTreeClassifier(part, "entropy", ccp_alpha=alpha, random_state=seed)
+                times.append(seconds(partial(tree.fit, X, y), 1))
+                scores.append(tree.score(X_test, y_test))
+                leaves.append(tree.get_n_leaves())
+            rows.append({"data": name, "settings": ", ".join(f"{k}={v:g}" for k, v in settings.items()),
+                         "accuracy": float(np.mean(scores)), "sd": float(np.std(scores)), "published": bar,
+                         "passed": str(np.mean(scores) >= bar), "leaves": float(np.mean(leaves)),
+                         "s": float(np.mean(times))})  # fmt: skip
+    report("oblique_bars", f"Hard WODT trees against the best printed single trees, seeds 0 to {seeds - 1}", rows)
+
+
+def published_cut(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
+    X, y = data(name)  # type: ignore[misc]
+    n_train = load_dataset(name).n_train
+    if n_train is not None:
+        return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
+    return X, y, X_test, y_test
+
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "axis gini": {},
+    "axis entropy, pruned": {"criterion": "entropy", "ccp_alpha": 0.002},
+    "wodt l2=.03": {"criterion": "entropy", "splits": WeightedOblique(l2=0.03)},
+    "wodt l2=.03, pruned": {"criterion": "entropy", "splits": WeightedOblique(l2=0.03), "ccp_alpha": 0.002},
+    "wodt auto": {"criterion": "entropy", "splits": WeightedOblique(l2="auto")},
+}
+
+
+def defaults(names: list[str] = SMALL + LARGE) -> None:
+    """Compare what TopDownTreeClassifier() could do without arguments."""
+    rows = []
+    for name in names:
+        if data(name) is None:
+            continue
+        row: dict[str, Any] = {"data": name}
+        for label, parameters in DEFAULTS.items():
+            scores, leaves, times = [], [], []
+            for fold in range(5 if len(data(name)[1]) < 3000 else 1):  # type: ignore[index]
+                X, y, X_test, y_test = halves(name, fold)
+                tree = TopDownTreeClassifier(random_state=0, **parameters)
+                times.append(seconds(partial(tree.fit, X, y), 1))
+                scores.append(tree.score(X_test, y_test))
+                leaves.append(tree.get_n_leaves())
+            row |= {label: float(np.mean(scores)), f"{label} leaves": float(np.mean(leaves)),
+                    f"{label} s": float(np.mean(times))}  # fmt: skip
+        rows.append(row)
+    rows.append({"data": "mean", **{label: float(np.mean([row[label] for row in rows])) for label in DEFAULTS}})
+    report("oblique_defaults", "Candidates for the default tree: accuracy on rows held out, leaves, CPU s", rows)
+
+
 def main() -> None:
     speed(0.0)
     speed(0.03)
     accuracy()
     families()
+    plain()
+    peer()
+    prediction()
+    bars()
+    defaults()

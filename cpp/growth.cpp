@@ -33,6 +33,8 @@ bool Grower::may_triple(const Node& node) const {
 
 std::vector<Request> Grower::ask() {
   if (pending_.empty()) advance();
+  // Nobody will ask for the children of the last split.
+  if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) pending_.clear();
   std::vector<Request> requests;
   requests.reserve(pending_.size());
   for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[static_cast<size_t>(id)])});

@@ -220,9 +220,36 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_
 }
 
 template <class Rows>
+bool Predictor::walk_tests(const Rows& rows, int64_t begin, int64_t end, std::vector<int32_t>& leaves) const {
+  if constexpr (requires { rows.column_stride; }) {
+    if (linear_.empty()) return false;
+    constexpr int64_t kTogether = 64;
+    leaves.resize(static_cast<size_t>(end - begin));
+    std::vector<RowMapper> mappers(kTogether, RowMapper(tree_.map, tree_.n_categories, false));
+    const double* views[kTogether];
+    for (int64_t first = begin; first < end; first += kTogether) {
+      const int64_t count = std::min(kTogether, end - first);
+      for (int64_t i = 0; i < count; ++i) {
+        mappers[static_cast<size_t>(i)].load(rows, first + i);
+        views[i] = mappers[static_cast<size_t>(i)].seen().dense;
+      }
+      walk_linear(linear_, tree_.weights.dense.data(), tree_.weights.columns, views, count,
+                  leaves.data() + (first - begin));
+    }
+    return true;
+  }
+  return false;
+}
+
+template <class Rows>
 void Predictor::apply(const Rows& rows, int64_t* out, int threads, Control& control) const {
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
     if (!packed_.empty()) return walk_packed<Rows, false>(rows, begin, end, out + begin);
+    std::vector<int32_t> leaves;
+    if (walk_tests(rows, begin, end, leaves)) {
+      std::copy(leaves.begin(), leaves.end(), out + begin);
+      return;
+    }
     Walker<Rows> walker(*this, rows);
     for (int64_t row = begin; row < end; ++row) out[row] = walker.leaf(row);
   });
@@ -233,6 +260,13 @@ void Predictor::classes(const Rows& rows, int64_t* out, int threads, Control& co
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
     const bool constant_leaves = tree_.coef.empty();
     if (!packed_.empty() && constant_leaves) return walk_packed<Rows, true>(rows, begin, end, out + begin);
+    std::vector<int32_t> leaves;
+    if (constant_leaves && walk_tests(rows, begin, end, leaves)) {
+      for (int64_t row = begin; row < end; ++row)
+        out[row] = leaf_class_[static_cast<size_t>(
+            leaf_index_[static_cast<size_t>(leaves[static_cast<size_t>(row - begin)])])];
+      return;
+    }
     Walker<Rows> walker(*this, rows);
     std::vector<double> proba(static_cast<size_t>(tree_.classes));
     for (int64_t row = begin; row < end; ++row) {
@@ -250,13 +284,17 @@ template <class Rows>
 void Predictor::proba(const Rows& rows, double* out, int threads, Control& control) const {
   const int64_t k = tree_.classes;
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
-    if (packed_.empty() || !tree_.coef.empty()) {
+    std::vector<int64_t> leaf(static_cast<size_t>(end - begin));
+    std::vector<int32_t> leaves;
+    if (!packed_.empty() && tree_.coef.empty()) {
+      walk_packed<Rows, false>(rows, begin, end, leaf.data());
+    } else if (tree_.coef.empty() && walk_tests(rows, begin, end, leaves)) {
+      std::copy(leaves.begin(), leaves.end(), leaf.begin());
+    } else {
       Walker<Rows> walker(*this, rows);
       for (int64_t row = begin; row < end; ++row) walker.proba(row, out + row * k);
       return;
     }
-    std::vector<int64_t> leaf(static_cast<size_t>(end - begin));
-    walk_packed<Rows, false>(rows, begin, end, leaf.data());
     for (int64_t row = begin; row < end; ++row) {
       const int64_t node = leaf[static_cast<size_t>(row - begin)];
       const double* values = tree_.leaf_value.empty()

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "parallel.hpp"
+#include "predict_linear.hpp"
 #include "row_map.hpp"
 
 namespace boscage {
@@ -98,12 +99,16 @@ class Predictor {
   void verify_weights() const;
   void number_leaves();
   void pack();
+  void pack_linear();
   double cost_of_row() const;
   int64_t block_rows() const;
   template <class Rows, class Block>
   void for_blocks(const Rows& rows, int threads, Control& control, const Block& block) const;
   template <class Rows, bool want_class>
   void walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const;
+  // Leaves of a block of dense rows by linear_; false if the tree or the rows need the walk of single rows.
+  template <class Rows>
+  bool walk_tests(const Rows& rows, int64_t begin, int64_t end, std::vector<int32_t>& leaves) const;
   template <class Rows, class Emit>
   Paths collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const;
 
@@ -112,6 +117,7 @@ class Predictor {
   std::vector<int32_t> leaf_index_;  // position among the leaves; -1 at inner nodes
   std::vector<int32_t> leaf_class_;  // one per leaf
   std::vector<Node> packed_;         // only if every test is an axis test
+  std::vector<LinearNode> linear_;   // only if there are linear tests that see rows in the user's units
   double row_cost_ = 1.0;
 };
 

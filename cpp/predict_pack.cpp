@@ -24,6 +24,7 @@ Predictor::Predictor(const TreeArrays& tree) : tree_(tree) {
   verify();
   number_leaves();
   pack();
+  pack_linear();
   row_cost_ = cost_of_row();
 }
 
@@ -126,6 +127,26 @@ void Predictor::pack() {
     order.push_back(tree_.children_right[i]);
     require(order.size() <= n, "children_left");
   }
+}
+
+// A missing value is filled before any test, so an axis test must send it where the filled number goes.
+void Predictor::pack_linear() {
+  const TreeArrays& t = tree_;
+  const size_t n = t.feature.size();
+  if (t.routing != Routing::hard || t.weights.rows == 0 || t.weights.is_sparse() || !t.map.is_identity()) return;
+  if (t.map.fill.empty()) return;
+  std::vector<LinearNode> nodes(n);
+  for (size_t i = 0; i < n; ++i) {
+    if (t.feature[i] == -1) continue;
+    nodes[i] = {t.threshold[i], t.linear_row[i], t.children_left[i], t.children_right[i]};
+    if (t.feature[i] == -2) continue;
+    const auto column = static_cast<size_t>(t.feature[i]);
+    const bool fits = t.map.code_offset.empty() && t.category_offset[i] < 0 &&
+                      t.missing_go_to_left[i] == (t.map.fill[column] <= t.threshold[i]);
+    if (!fits) return;
+    nodes[i].test = ~t.feature[i];
+  }
+  linear_ = std::move(nodes);
 }
 
 double Predictor::cost_of_row() const {

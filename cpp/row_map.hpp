@@ -14,6 +14,7 @@
 
 #include "dot.hpp"
 #include "matrix.hpp"
+#include "predict_linear.hpp"
 #include "rows.hpp"
 
 namespace boscage {
@@ -101,14 +102,21 @@ class RowMapper {
   void load(const Matrix<T>& rows, int64_t row) {
     const int64_t d = columns();
     if constexpr (std::is_same_v<T, double>) {
-      if (rows.column_stride == 1 && map_.fill.empty() && map_.code_offset.empty()) {
-        plain_ = {.dense = rows.data + row * rows.row_stride};
-        return see_dense();
+      if (rows.column_stride == 1 && map_.code_offset.empty()) {
+        const double* values = rows.data + row * rows.row_stride;
+        if (map_.fill.empty() || is_finite(values)) {
+          plain_ = {.dense = values};
+          return see_dense();
+        }
       }
     }
     plain_dense_.resize(static_cast<size_t>(d));
-    for (int64_t j = 0; j < d; ++j) {
-      plain_dense_[static_cast<size_t>(j)] = plain_number(map_, n_categories_, j, static_cast<double>(rows(row, j)));
+    for (int64_t j = 0; j < d; ++j) plain_dense_[static_cast<size_t>(j)] = static_cast<double>(rows(row, j));
+    if (!map_.code_offset.empty() || (!map_.fill.empty() && !is_finite(plain_dense_.data()))) {
+      for (int64_t j = 0; j < d; ++j) {
+        double& x = plain_dense_[static_cast<size_t>(j)];
+        x = plain_number(map_, n_categories_, j, x);
+      }
     }
     plain_ = {.dense = plain_dense_.data()};
     see_dense();
@@ -139,6 +147,9 @@ class RowMapper {
 
  private:
   int64_t columns() const { return static_cast<int64_t>(n_categories_.size()); }
+
+  // Is there nothing to fill?
+  bool is_finite(const double* values) const { return is_finite_row(values, columns()); }
 
   void see_dense() {
     if (map_.is_identity()) {

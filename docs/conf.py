@@ -1,8 +1,14 @@
 """Sphinx settings. The build needs no network: there is no intersphinx."""
 
+import sys
+from pathlib import Path
+
 import matplotlib
 
 import boscage
+
+sys.path.insert(0, str(Path(__file__).parent))
+import _results
 
 matplotlib.use("Agg")
 
@@ -51,5 +57,10 @@ def _bars_are_absolute_values(app, what, name, obj, options, lines):
             lines[i] = line.replace("|", r"\|")
 
 
+def _write_results(app):
+    _results.write(Path(app.srcdir) / "results")
+
+
 def setup(app):
+    app.connect("builder-inited", _write_results)
     app.connect("autodoc-process-docstring", _bars_are_absolute_values, priority=400)  # before numpydoc

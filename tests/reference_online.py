@@ -9,7 +9,13 @@ import numpy as np
 from boscage import _core
 
 MASK = 2**64 - 1
-KEEP, CLASS, ROW = 0x6B656570, 0x636C6173, 0x726F7773
+KEEP, CLASS, ROW, PROFILE = 0x6B656570, 0x636C6173, 0x726F7773, 0x70726F66
+
+
+def clusters(rng, n=300, k=12, d=6, noise=0.5):
+    centres = rng.normal(size=(k, d))
+    y = rng.integers(0, k, n)
+    return centres[y] + noise * rng.normal(size=(n, d)), y
 
 
 class Scaling:
@@ -120,7 +126,7 @@ class Beam:
         self.classes, self.t, self.next_build, self.built = {}, 0, 16, 0
         self.within = np.zeros(d)
         self.length = np.zeros(d + 1, int)  # sparse rows: classes below it have an entry of the feature
-        self.replay, self.seen, self.stocked = replay, 0, []
+        self.replay, self.seen, self.stocked, self.overdue_share = replay, 0, [], 0.0
 
     def add(self, label):
         d = self.d + 1
@@ -200,6 +206,10 @@ class Beam:
                     node["G"] += (weight * g * z) ** 2
                     node["w"] -= self.rate / 2 * unit * weight * g * z / np.sqrt(node["G"] + 0.1)
         s = np.array([self.classes[c]["w"] @ z for c in found])
+        if self.overdue_share > 0.5:  # a flood of few classes: what the time tells need not be learnt
+            share = np.array([1 / (self.seen - self.classes[c]["last"] + 1) for c in found])
+            start = np.log((len(self.stocked) * share + 2 * self.overdue_share) / (1 + 2 * self.overdue_share))
+            s += start / 2 if self.scaling.centred else start
         p = np.exp(s - s.max())
         p /= p.sum()
         steps = [(c, g) for c, g in zip(found, p - np.equal(found, label)) if abs(g) >= 0.003]
@@ -244,14 +254,25 @@ class Beam:
         pick = lambda number: self.stocked[int(_core.uniform(self.seed, CLASS, number) * len(self.stocked))]  # noqa: E731
         label = pick(draw)
         one = self.classes[label]
-        if (self.seen - one["last"]) * one["seen"] <= 3 * self.seen:
+        overdue = (self.seen - one["last"]) * one["seen"] > 3 * self.seen
+        self.overdue_share += (overdue - self.overdue_share) / 256
+        if not overdue:
             return
         source = pick(draw + 1) if self.scaling.centred and self.t % 2 == 1 else label
         rows = self.classes[source]["rows"]
         x, weight = rows[int(_core.uniform(self.seed, ROW, draw) * len(rows))]
         if source != label:
             x = x + one["mean"] - self.classes[source]["mean"]
-        self.train(self.scaling.scale(x), label, weight)
+        z = self.scaling.scale(x)
+        if not self.scaling.centred and self.t % 2 == 1:
+            size = abs(z[:-1][z[:-1] != 0]).mean()
+            mean = one["sum"] / one["n"]
+            met = np.flatnonzero(mean)
+            chosen = [j for j in met if _core.uniform(self.seed ^ PROFILE, draw, int(j)) < abs(mean[j]) / size]
+            z = np.zeros(self.d)
+            z[chosen] = np.sign(mean[chosen]) * np.maximum(abs(mean[chosen]), size)
+            z = np.append(z / (np.linalg.norm(z) or 1.0), 1.0)
+        self.train(z, label, weight)
 
     def proba(self, x, n_classes):
         z = self.scaling.scale(x)

@@ -288,8 +288,8 @@ def test_markup_in_names_is_text(run, tmp_path):
 def test_compare_writes_table_json_and_picture(run, tmp_path):
     result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
     families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
-    assert sorted(families) == ["axis", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
-    assert result.stderr == "wrote compare.json and compare.png in boscage-compare\n"
+    assert sorted(families) == ["axis", "lomtree", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
+    assert result.stderr == "wrote compare.json, compare.png and compare.html in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr
     record = json.loads((tmp_path / "boscage-compare" / "compare.json").read_text())
     assert record["settings"]["folds"] == 3
@@ -327,7 +327,7 @@ def test_compare_without_matplotlib(run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = run("compare", "iris", "--folds", "2", "--criterion", "gini", "--out", "o")
     assert "no picture: it needs the package matplotlib" in result.stderr
-    assert [path.name for path in (tmp_path / "o").iterdir()] == ["compare.json"]
+    assert sorted(path.name for path in (tmp_path / "o").iterdir()) == ["compare.html", "compare.json"]
 
 
 def test_compare_where_everything_fails(run, tmp_path, monkeypatch):

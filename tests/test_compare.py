@@ -2,6 +2,10 @@
 
 import io
 import json
+import math
+import re
+import sys
+import types
 import warnings
 
 import numpy as np
@@ -12,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from boscage import _component
 from boscage._compare_files import as_record, write_json, write_picture
+from boscage._compare_html import write_report
 from boscage._compare_table import comparison_notes, comparison_table, seconds
 from boscage.compare import (
     Contender,
@@ -19,8 +24,11 @@ from boscage.compare import (
     Settings,
     Task,
     contenders,
+    corrected_t_test,
+    peer_contenders,
     run_comparison,
     scikit_learn_contenders,
+    standings,
     top_down_contenders,
 )
 from boscage.datasets import load_dataset
@@ -80,7 +88,7 @@ def test_estimators_carry_the_settings():
         parameters = model[-1].get_params() if hasattr(model, "steps") else model.get_params()
         if contender.family == "optimal":
             assert (parameters["max_depth"], parameters["n_jobs"]) == (3, 2)
-        elif contender.family != "sklearn logistic":
+        elif contender.family not in ("sklearn logistic", "lomtree"):
             assert [parameters[name] for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")] == [3, 9, 4]
             assert parameters["random_state"] == 7
         if contender.is_part:
@@ -98,7 +106,7 @@ def test_every_contender_runs_on_numbers_missing_cells_and_categories(name):
         assert len(result.accuracy) == 3
         assert result.mean("accuracy") > (majority - 0.15 if name == "heart-disease" else majority)
         assert all(time >= 0 for time in result.fit_seconds + result.predict_seconds)
-        assert bool(result.leaves) == (result.family != "sklearn logistic")
+        assert bool(result.leaves) == (result.family not in ("sklearn logistic", "lomtree"))
         assert all(depth < leaves for depth, leaves in zip(result.depth, result.leaves, strict=True))
 
 
@@ -178,6 +186,10 @@ def test_files(tmp_path):
     assert good["accuracy"]["mean"] == pytest.approx(np.mean(good["accuracy"]["folds"]))
     assert (bad["status"], bad["error"], bad["accuracy"]["mean"]) == ("failed", "no luck", None)
     assert linear["leaves"] == {"mean": None, "sd": None, "folds": []}
+    assert bad["behind_best"] is None
+    assert linear["behind_best"] == {"accuracy": 0.0, "p": 1.0}
+    assert 0 <= good["behind_best"]["p"] <= 1
+    assert good["accuracy"]["half_width"] > 0
     assert record["data"]["rows"] == 150
 
 
@@ -212,3 +224,126 @@ def test_table_is_sorted_and_fits_a_terminal():
 )
 def test_durations(value, shown):
     assert seconds(value) == shown
+
+
+# ---- telling contenders apart ----
+
+
+def test_the_corrected_t_test_by_hand():
+    # Differences 1, 2, 3, 4 of five folds (n_test/n_train = 1/4): mean 2.5, variance 5/3.
+    t, p, half = corrected_t_test([1.0, 2.0, 3.0, 4.0], 0.25)
+    error = math.sqrt((1 / 4 + 1 / 4) * 5 / 3)
+    assert t == pytest.approx(2.5 / error)
+    assert half == pytest.approx(3.182446305 * error)  # t table, 3 degrees of freedom, 97.5 %
+    # The distribution of t with 3 degrees of freedom in closed form.
+    u = t / math.sqrt(3)
+    assert p == pytest.approx(2 * (0.5 - (u / (1 + u * u) + math.atan(u)) / math.pi))
+
+
+def test_without_the_correction_it_is_the_plain_t_test():
+    from scipy.stats import ttest_1samp
+
+    values = [0.3, -0.1, 0.2, 0.25, 0.4]
+    t, p, _ = corrected_t_test(values, 0.0)
+    plain = ttest_1samp(values, 0.0)
+    assert (t, p) == pytest.approx((plain.statistic, plain.pvalue))
+    assert corrected_t_test(values, 0.25)[1] > p
+
+
+def test_folds_that_agree():
+    assert corrected_t_test([0.0, 0.0, 0.0], 0.5)[:2] == (0.0, 1.0)
+    assert corrected_t_test([0.1, 0.1, 0.1], 0.5)[:2] == (math.inf, 0.0)
+    assert all(math.isnan(number) for number in corrected_t_test([0.1], 0.5))
+
+
+def steady(name, accuracy, leaves=3):
+    wobble = [0.001, -0.001, 0.0, 0.001, -0.001]
+    return Result(name, "", [accuracy + w for w in wobble], [leaves] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
+
+
+def test_standings_and_stars():
+    from rich.console import Console
+
+    noisy = Result("noisy", "", [0.99, 0.7, 0.95, 0.8, 0.9], [3] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
+    results = [steady("bad", 0.6), steady("good", 0.9), noisy, Result("broken", "", error="x"), steady("big", 0.9, 9)]
+    where = standings(results, Settings())
+    assert set(where) == {"bad", "good", "noisy", "big"}
+    assert where["good"].is_best, "fewer leaves on ties"
+    assert [where[name].is_worse for name in ("bad", "good", "noisy", "big")] == [True, False, False, False]
+    assert where["bad"].behind == pytest.approx(0.3)
+    assert where["big"].p == 1.0
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(comparison_table(results, where))
+    starred = [line.split()[0] for line in console.export_text().splitlines() if "*" in line]
+    assert starred == ["bad"]
+    assert standings([], Settings()) == {}
+
+
+# ---- the page ----
+
+
+def test_the_page_shows_every_family_and_nothing_from_outside(tmp_path):
+    data = load_dataset("wine")
+    names = ("<b>alcohol</b>", *data.feature_names[1:])
+    task = Task("<script>x</script>", data.X, data.y, (), "", names)
+    chosen = [c for c in contenders(task, SMALL) if c.criterion not in ("sqrt", "modified_gini", "separation")]
+    chosen = [c for c in chosen if c.family not in ("oc1", "cart_lc", "co2")] + [Contender("<i>bad</i>", "", Broken)]
+    results = list(run_comparison(task, SMALL, chosen))
+    write_report(tmp_path / "r.html", task, SMALL, results, chosen)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [tmp_path / "r.html"]
+    outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert "<b>alcohol" not in outside
+    assert "<i>bad" not in outside
+    assert "&lt;i&gt;bad&lt;/i&gt;" in outside
+    assert "&lt;script&gt;x&lt;/script&gt;" in outside
+    assert not re.search(r"(src|href)=.?(http|//)", outside)
+    assert outside.count("<tr") == 1 + len(results)
+    assert outside.count("<details") == len({c.family for c in chosen} - {"sklearn logistic", "lomtree", "<i>bad</i>"})
+    assert outside.count("<details open") == 1
+    assert "data:image/svg+xml;base64," in outside
+    assert "Most accurate: <strong>" in outside
+    assert "|--- " in outside, "scikit-learn's tree as text"
+
+
+def test_the_page_without_results_or_trees(tmp_path):
+    task = task_of("iris")
+    write_report(tmp_path / "r.html", task, SMALL, [Result("bad", "", error="no")])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "No contender finished" in text
+    assert "failed: no" in text
+    assert "<details" not in text.split("<script")[0]
+
+
+def test_categories_are_named_in_trees_of_the_page(tmp_path):
+    data = load_dataset("tic-tac-toe")
+    task = Task("t", data.X, data.y, data.categorical_features, "", tuple(data.feature_names))
+    chosen = [c for c in contenders(task, SMALL) if c.name in ("wodt gini", "sklearn tree gini")]
+    write_report(tmp_path / "r.html", task, SMALL, list(run_comparison(task, SMALL, chosen)), chosen)
+    assert f"{data.feature_names[4]}_" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_peers_take_part_where_they_are_installed(monkeypatch):
+    from importlib.machinery import ModuleSpec
+
+    class Classifier(DecisionTreeClassifier):
+        def __init__(self, use_oblique=True, max_depth=-1, min_samples_leaf=1, random_state=None):
+            super().__init__(min_samples_leaf=min_samples_leaf, random_state=random_state)
+            self.use_oblique = use_oblique
+
+        def fit(self, X, y):
+            assert y.dtype == np.int64
+            assert X.flags.c_contiguous
+            return super().fit(X, y)
+
+    module = types.ModuleType("obliquetree")
+    module.Classifier = Classifier
+    module.__spec__ = ModuleSpec("obliquetree", None)
+    monkeypatch.setitem(sys.modules, "obliquetree", module)
+    data = load_dataset("iris")
+    task = Task("iris", data.X, np.array(["a", "b", "c"])[data.y])
+    peers = [c for c in peer_contenders(task, SMALL) if c.family == "obliquetree"]
+    (result,) = run_comparison(task, SMALL, peers)
+    assert not result.error
+    assert result.mean("accuracy") > 0.9
+    assert list(peer_contenders(task_of("heart-disease"), SMALL)) == [], "they take no missing values"

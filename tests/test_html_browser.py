@@ -1,6 +1,7 @@
 """The page of a tree in a real browser: it predicts as Python does, and can be used without a mouse."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from boscage import TopDownTreeClassifier, _predict
 from boscage._estimator import _needs_numbers
 from boscage.datasets import load_dataset
 from boscage.html import page, to_html, tree_fragment
+from boscage.tree import Schema, Tree
 from browser import Tab
 from strategies import KINDS, random_rows, random_tree
 
@@ -130,6 +132,14 @@ def test_the_tree_is_worked_by_keyboard(browser, iris_page):
         assert "no: test petal width" in tab.get_by_role("status").text_content()
         tab.keyboard.press("*")
         assert tree.get_by_role("treeitem").count() == 17
+        labels = tree.get_by_role("treeitem").evaluate_all("(cards) => cards.map((card) => card.ariaLabel)")
+        order = tab.evaluate("document.querySelector('.bosc').boscage.view.order.length")
+        assert len(labels) == order
+        assert labels[0].startswith("test petal length")
+        assert labels[1].startswith("yes: leaf, setosa")
+        assert labels[2].startswith("no: test petal width (cm) ≤ 1.75")
+        levels = tree.get_by_role("treeitem").evaluate_all("(cards) => cards.map((card) => +card.ariaLevel)")
+        assert all(after <= before + 1 for before, after in pairwise(levels))  # parents come first
         tab.keyboard.press("End")
         assert active(tab).startswith("no: leaf, virginica")
         tab.keyboard.press("Home")
@@ -296,3 +306,36 @@ def test_a_single_leaf_and_a_single_column(browser, tmp_path):
     for name in ("leaf", "column"):
         with Tab(browser, tmp_path / f"{name}.html") as tab:
             assert tab.get_by_role("treeitem").count() == (1 if name == "leaf" else 5)
+
+
+def test_a_card_stays_in_sight_when_others_open(browser, tmp_path):
+    model, X = many_nodes(251)
+    model.to_html(tmp_path / "t.html", X)
+    with Tab(browser, tmp_path / "t.html") as tab:
+        root = tab.get_by_role("treeitem").first
+        before = root.bounding_box()["y"]
+        tab.get_by_role("button", name="Open all branches").click()
+        assert abs(root.bounding_box()["y"] - before) < 2
+
+
+def test_a_deep_chain_is_shown(browser, tmp_path):
+    n = 1001
+    number = np.arange(n)
+    inner = (number % 2 == 0) & (number < n - 1)
+    tree = Tree(
+        children_left=np.where(inner, number + 1, -1),
+        children_right=np.where(inner, number + 2, -1),
+        feature=np.where(inner, number % 3, -1),
+        threshold=np.where(inner, 0.5, 0),
+        value=np.tile([0.75, 0.25], (n, 1)),
+        n_node_samples=np.arange(n, 0, -1),
+        weighted_n_node_samples=np.arange(n, 0, -1.0),
+        impurity=np.full(n, 0.375),
+        schema=Schema(3),
+    )
+    to_html(tree, tmp_path / "t.html", X=np.ones((1, 3)))
+    with Tab(browser, tmp_path / "t.html") as tab:
+        tab.get_by_role("button", name="Open all branches").click()
+        assert tab.locator(".bosc-path li").count() == 501
+        tab.get_by_role("button", name="Show as an outline").click()
+        assert tab.get_by_role("treeitem").count() < 100

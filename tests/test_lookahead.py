@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from boscage import TopDownTreeClassifier
+from boscage.datasets import make_xor
 from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
 
 
@@ -20,14 +22,22 @@ def fit(X, y, splits=None, **parameters):
     return TopDownTreeClassifier(splits=splits, random_state=0, **parameters).fit(X, y)
 
 
-@pytest.mark.parametrize("d", [2, 6, 14, 30])
+@pytest.mark.parametrize("d", [2, 6, 14, 30, 60])
 def test_xor_of_two_planes_is_four_leaves(rng, d):
-    planes = rng.normal(size=(2, d))
-    X, y = xor(rng, 10_000, d, planes)
-    tree = fit(X, y, max_leaf_nodes=4)
-    X_test, y_test = xor(rng, 5000, d, planes)
+    """Grown out, without a limit: the four leaves are pure."""
+    X, y = make_xor(15_000, d, random_state=d)
+    tree = fit(X[:10_000], y[:10_000])
     assert tree.get_n_leaves() == 4
-    assert tree.score(X_test, y_test) >= 0.97
+    assert tree.score(X[10_000:], y[10_000:]) >= 0.97
+    planes = rng.normal(size=(2, d))
+    tree = fit(*xor(rng, 10_000, d, planes), max_leaf_nodes=4)
+    assert tree.score(*xor(rng, 5000, d, planes)) >= 0.97
+
+
+def test_a_time_limit_ends_the_refinement(rng):
+    X, y = xor(rng, 3000, 20)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        fit(X, y, Householder(lookahead=True, time_limit=1e-6), max_leaf_nodes=4)
 
 
 def test_columns_of_unequal_size_and_a_narrow_angle(rng):

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import TopDownTreeClassifier
 from boscage.criteria import Entropy, Gini
+from boscage.datasets import load_dataset
 from boscage.splits import CO2, OC1, Axis, CartLC, Householder
 from reference_oblique import best_cut, best_step, bound, reflections, standardise
 
@@ -193,3 +195,24 @@ def test_time_limit_ends_with_a_tree_and_a_warning(splits):
 def test_bad_settings_are_refused(splits, message):
     with pytest.raises(ValueError, match=message):
         fit(splits, [[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["promoters", "tic-tac-toe"])
+@pytest.mark.parametrize("splits", ["wodt", "hhcart", "cart_lc", CO2(), OC1(n_restarts=3)], ids=str)
+def test_numbers_for_categories_carry_the_classes(name, splits):
+    """Nominal columns alone: one number per category is enough for every family to beat the larger class clearly."""
+    data = load_dataset(name)
+    fold = np.random.default_rng(0).permutation(len(data.y)) % 3
+    scores = []
+    for held_out in range(3):
+        tree = TopDownTreeClassifier(splits, "entropy", categorical_features=data.categorical_features, random_state=0)
+        tree.fit(data.X[fold != held_out], data.y[fold != held_out])
+        scores.append(tree.score(data.X[fold == held_out], data.y[fold == held_out]))
+    majority = np.bincount(data.y).max() / len(data.y)
+    assert np.mean(scores) > majority + 0.15
+
+
+@all_families
+def test_sparse_rows_are_refused(splits):
+    with pytest.raises(TypeError, match="needs dense data"):
+        fit(splits, sparse.csr_array(np.eye(3)), [0, 1, 1])

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boscage
 from boscage import LOMTreeClassifier, ModelFileError, _core
-from reference_online import Beam, Lomtree
+from reference_online import Beam, Lomtree, clusters
 
 MODES = {
     "flat": {},
@@ -29,12 +28,6 @@ every_mode = pytest.mark.parametrize("options", MODES.values(), ids=MODES)
 @parametrize_with_checks([LOMTreeClassifier(**options) for options in MODES.values()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-def clusters(rng, n=300, k=12, d=6, noise=0.5):
-    centres = rng.normal(size=(k, d))
-    y = rng.integers(0, k, n)
-    return centres[y] + noise * rng.normal(size=(n, d)), y
 
 
 def counts(rng, n=200, k=20, d=40):
@@ -421,64 +414,6 @@ def test_threads_do_not_matter(rng):
     model = LOMTreeClassifier(flat_below=0, random_state=0).fit(X, y)
     one = model.predict_proba(X)
     np.testing.assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), one)
-
-
-# ---------------------------------------------------------------- hard streams
-
-
-def test_columns_may_have_any_scale(rng):
-    X, y = clusters(rng, n=600)
-    plain = LOMTreeClassifier(random_state=0).partial_fit(X, y)
-    scaled = LOMTreeClassifier(random_state=0).partial_fit(X * 2.0 ** rng.integers(-60, 60, 6), y)
-    weights = [model._learner.state(True)["scorers.weights"] for model in (plain, scaled)]
-    np.testing.assert_array_equal(*weights)
-
-
-def test_a_stream_sorted_by_class_is_not_forgotten(rng):
-    X, y = clusters(rng, n=2000, k=20, d=10)
-    order = np.argsort(y[:1500], kind="stable")
-    errors = {}
-    for size in (0, 8):
-        model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(X[order], y[order])
-        errors[size] = 1 - model.score(X[1500:], y[1500:])
-    shuffled = 1 - LOMTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500]).score(X[1500:], y[1500:])
-    assert shuffled < 0.05
-    assert errors[8] < shuffled + 0.05
-    assert errors[0] > errors[8] + 0.1
-
-
-def test_shuffled_streams_hardly_replay(rng):
-    X, y = clusters(rng, n=4000, k=20)
-    model = LOMTreeClassifier(random_state=0).partial_fit(X, y)
-    assert model.n_steps_ < 1.15 * 4000
-
-
-def test_classes_that_move_are_followed(rng):
-    X, y = clusters(rng, n=3000, k=10, d=10)
-    moved = X + 1.5 * rng.normal(size=(10, 10))[y]
-    model = LOMTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500])
-    before = model.score(moved[2500:], y[2500:])
-    model.partial_fit(moved[1500:2500], y[1500:2500])
-    assert before < 0.8
-    assert model.score(moved[2500:], y[2500:]) > 0.9
-
-
-def test_ten_thousand_classes_fit_in_bounded_memory(rng):
-    d, k = 16, 10_000
-    centres = rng.normal(size=(k, d)).astype(np.float32)
-    y = np.tile(np.arange(k), 2)
-    X = centres[y] + 0.05 * rng.normal(size=(2 * k, d)).astype(np.float32)
-    model = LOMTreeClassifier(replay_size=1, random_state=0, beam_width=10).partial_fit(X, y)
-    # Weights, their two companions and means: 3 x 4 + 8 bytes per class and column (padded to 32), trees and rows.
-    assert model.memory_usage()["total"] < 14_000_000
-    tracemalloc.start()
-    labels, _ = model.predict_top_k(X[:1000], 3)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2_000_000  # never 1000 x 10,000 numbers
-    assert (labels[:, 0] == y[:1000]).mean() > 0.1  # sixteen columns for ten thousand classes; chance is 0.0001
-    lom = LOMTreeClassifier("lomtree", max_internal_nodes=2000, max_class_records=64).partial_fit(X, y)
-    assert lom.memory_usage()["total"] < 20_000_000
 
 
 # ---------------------------------------------------------------- bad input

@@ -1,5 +1,7 @@
 """Stochastic linear trees as a user meets them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ import reference_stochastic as reference
 from boscage import IncompatibleParts, StochasticLinear, TopDownTreeClassifier
 from boscage.criteria import Entropy, Gini
 from boscage.splits.stochastic import solve_split
+from test_interrupt import interrupted_after
 from test_stochastic_solve import solve, unit
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=25)
@@ -260,23 +263,37 @@ def test_level_by_level_is_best_first_without_a_budget(rng):
     assert level.tree_ == budget.tree_
 
 
-@pytest.mark.parametrize("d", [6, pytest.param(30, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("d", [6, 30, pytest.param(60, marks=pytest.mark.slow)])
 def test_lookahead_sees_xor(d, rng):
     X, y = xor(10_000, d, rng)
     test_X, test_y = xor(20_000, d, rng)
     for family in ({"scale": "unit", "fit_intercept": False}, {}):
-        tree = fit(X, y, leaves=4, lookahead=True, leaf="majority", **family)
-        assert tree.score(test_X, test_y) >= 0.94
-        np.testing.assert_allclose(tree.tree_.weights[1], -tree.tree_.weights[2])
-    assert fit(X, y, leaves=4, leaf="majority").score(test_X, test_y) < 0.7
+        for leaves in (4, 5, 8):  # a finished look-ahead is not split again
+            tree = fit(X, y, leaves=leaves, lookahead=True, **family)
+            assert tree.score(test_X, test_y) >= (0.94 if d <= 30 else 0.92)
+            assert tree.get_n_leaves() == 4
+            np.testing.assert_allclose(tree.tree_.weights[1], -tree.tree_.weights[2])
+    assert TopDownTreeClassifier(StochasticLinear(lookahead=True)).fit(X, y).score(test_X, test_y) >= 0.92
+    assert fit(X, y, leaves=4).score(test_X, test_y) < 0.7
+
+
+def test_lookahead_goes_on_where_a_linear_signal_is_stronger(rng):
+    """A faint product first, a strong linear dependence below it."""
+    X = rng.normal(size=(6000, 4))
+    y = np.where(rng.random(6000) < 0.15, X[:, 0] * X[:, 1] > 0, rng.random(6000) < 0.5).astype(int)
+    faint = fit(X, y, leaves=8, lookahead=True)
+    linear = np.where(X[:, 0] * X[:, 1] > 0, X[:, 2] > 0, X[:, 3] > 0).astype(int)
+    both = fit(X, linear, leaves=8, lookahead=True)
+    assert faint.get_n_leaves() <= 8
+    assert both.get_n_leaves() == 8
 
 
 def test_lookahead_at_other_angles_and_scales(rng):
     X = rng.normal(size=(10_000, 6)) * [5, 1, 0.3, 1, 1, 1]
     u, v = np.array([0.2, 1, 0, 0, 0, 0]), np.array([0, 0.5, 2, 0.5, 0, 0])
-    y = ((X @ u > 0) ^ (X @ v > 0)).astype(int)  # one class has 62 %: without balance it is the majority everywhere
-    tree = fit(X, y, leaves=4, lookahead=True, leaf="majority", class_weight="balanced")
-    assert tree.score(X, y) > 0.9
+    y = ((X @ u > 0) ^ (X @ v > 0)).astype(int)  # one class has 62 %: it is the majority everywhere
+    for parameters in ({}, {"leaf": "majority", "class_weight": "balanced"}):
+        assert fit(X, y, leaves=4, lookahead=True, **parameters).score(X, y) > 0.9
 
 
 def test_lookahead_leaves_linear_problems_alone(rng):
@@ -300,3 +317,53 @@ def test_saved_and_loaded(tmp_path, rng):
     loaded = boscage.load(tmp_path / "tree.boscage")
     assert loaded.tree_ == tree.tree_
     np.testing.assert_array_equal(loaded.predict_proba(X), tree.predict_proba(X))
+
+
+@pytest.mark.parametrize("scale", [False, "unit"])
+def test_rows_that_are_nearly_alike_keep_their_digits(scale, rng):
+    """Sums of rows near one unit vector lose what the rows differ in; summed again from the mean row they do not."""
+    X = unit(np.c_[np.ones(6000), 2e-5 * rng.normal(size=(6000, 3))])
+    y = rng.integers(0, 2, 6000)
+    y[X[:, 1] > 3e-5] = 1
+    X = X if scale == "unit" else X / np.linalg.norm(X, axis=1).max()
+    tree = fit(X, y, leaves=2, scale=scale, fit_intercept=False).tree_
+    exact = exact_direction(X if scale is False else unit(X), y)
+    np.testing.assert_allclose(tree.weights[0], exact, rtol=1e-7)
+    plain_exact = exact_direction(X, y)
+    np.testing.assert_allclose(solve_split(X, y).weights, plain_exact, rtol=1e-7)
+    plain = solve(*reference.node_sums(X, y, np.ones(6000), 2))
+    assert np.abs(plain / plain_exact - 1).max() > 3e-7, "the sums alone would do"
+
+
+def exact_direction(Z, y):
+    """w* in exact arithmetic on the given floats."""
+    rows = [[Fraction(float(x)) for x in row] for row in Z]
+    n, ones = len(rows), int(y.sum())
+    total = [sum(column) for column in zip(*rows)]
+    one = [sum(x for x, label in zip(column, y) if label) for column in zip(*rows)]
+    a = [t / n for t in total]
+    c = [b / n - Fraction(ones, n) * x for b, x in zip(one, a)]
+    factor = sum(x * z for x, z in zip(a, c)) / (1 - sum(x * x for x in a))
+    w = [z + factor * x for x, z in zip(a, c)]
+    largest = max(abs(x) for x in w)
+    return unit(np.array([float(x / largest) for x in w]))
+
+
+def test_classes_whose_means_nearly_agree(rng):
+    """A difference of 1e-6 between sums of size 1, in rows that are far apart."""
+    half = unit(rng.normal(size=(3000, 3)) + np.array([1.0, 0, 0])) * 0.99
+    X = np.r_[half, half + 2e-6 * unit(rng.normal(size=3))]
+    y = np.repeat([0, 1], 3000)
+    tree = fit(X, y, leaves=2, scale=False, fit_intercept=False).tree_
+    exact = exact_direction(X, y)
+    np.testing.assert_allclose(tree.weights[0], exact, rtol=2e-11)
+    plain = solve(*reference.node_sums(X, y, np.ones(6000), 2))
+    assert np.abs(plain / exact - 1).max() > 1e-10, "the sums alone would do"
+
+
+def test_interrupted_by_ctrl_c(rng):
+    X, y = rng.normal(size=(200_000, 20)), rng.integers(0, 2, 200_000)
+    for family in (StochasticLinear(), StochasticLinear("fixed_pq", epsilon=0.001), StochasticLinear(lookahead=True)):
+        tree = TopDownTreeClassifier(family, max_leaf_nodes=500, max_depth=12)
+        assert interrupted_after(0.5, lambda tree=tree: tree.fit(X, y)) < 2.0
+        assert not hasattr(tree, "tree_")

@@ -52,12 +52,12 @@ def test_exact_is_the_rayleigh_quotient(node):
 
 
 @SETTINGS
-@given(nodes(), st.sampled_from([Gini(), Entropy()]))
+@given(nodes(), st.sampled_from(CRITERIA))
 def test_exact_is_never_beaten_by_random_search(node, criterion):
     W, B, rng = node
     w = solve(W, B, criterion)
     found = reference.split_gain(W, B, w, criterion) if len(w) else 0.0
-    assert reference.random_tests(W, B, criterion, rng) <= found * (1 + 1e-9) + 1e-12 * W.sum()
+    assert reference.random_tests(W, B, criterion, rng) <= found * (1 + 1e-8) + 1e-11 * W.sum()
 
 
 @SETTINGS

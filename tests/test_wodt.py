@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris, load_wine, make_classification
 
 from boscage import TopDownTreeClassifier, _core, load
 from boscage.splits import WeightedOblique
+from boscage.splits.wodt import AUTO_L2
 from reference_oblique import soft_entropy, standardise
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=30)
@@ -193,10 +194,93 @@ def test_missing_values_stand_at_the_mean(rng):
     assert fit(np.column_stack([X, np.full(150, np.nan)]), y).score(np.column_stack([X, np.zeros(150)]), y) == 1
 
 
-def test_sparse_rows_are_refused():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(TypeError, match="needs dense data"):
-        fit(sparse.csr_matrix(X), y)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_sparse_rows_give_the_tree_of_dense_ones(rng, dtype, index):
+    X, y = make_classification(400, 20, n_informative=8, n_classes=3, random_state=2)
+    X[rng.random(X.shape) < 0.7] = 0
+    X[:, 3] += 5  # no zeros: its mean is far from 0
+    X[rng.random(X.shape) < 0.02] = np.nan
+    X, w = X.astype(dtype), rng.integers(0, 3, len(y))
+    rows = sparse.csr_array(X)
+    rows.indices, rows.indptr = rows.indices.astype(index), rows.indptr.astype(index)
+    for parameters in ({"l2": 0.05}, {"l2": 0.05, "sparsity_tolerance": 0.2}, {"l2": "auto"}):
+        limits = {"max_depth": 3, "min_samples_leaf": 5}
+        dense = fit(X, y, w, limits=limits, tol=1e-9, **parameters)
+        thin = fit(rows, y, w, limits=limits, tol=1e-9, **parameters)
+        np.testing.assert_allclose(thin.tree_.input_map.fill, np.nanmean(np.repeat(X, w, axis=0), axis=0), rtol=1e-5)
+        assert (thin.predict(X) == dense.predict(X)).mean() > 0.97  # sums of another order
+        np.testing.assert_array_equal(thin.apply(rows), thin.apply(X))
+        leaves = thin.tree_.is_leaf
+        counts = np.bincount(thin.apply(rows[w > 0]), minlength=thin.tree_.node_count)
+        np.testing.assert_array_equal(counts[leaves], thin.tree_.n_node_samples[leaves])
+
+
+def test_wide_sparse_rows_need_no_dense_memory(rng):
+    """A dense copy would have 16 gigabytes; most columns have no entry in most nodes."""
+    n, d = 2000, 10**6
+    rows = sparse.random_array((n, d), density=2e-5, format="csr", rng=rng)
+    y = rng.integers(0, 3, n)
+    signal = sparse.csr_array((np.ones(n), (np.arange(n), 7 + y)), shape=(n, d))
+    tree = fit(rows + signal, y, limits={"max_leaf_nodes": 4})
+    assert tree.score(rows + signal, y) > 0.99
+    assert np.isin(np.argsort(-tree.feature_importances_)[:2], [7, 8, 9]).all()
+
+
+def test_columns_without_change_in_a_node_get_no_weight(rng):
+    X = rng.integers(0, 2, size=(300, 8)).astype(float)
+    y = (X[:, 0] * 4 + X[:, 1] * 2 + (X[:, 2] != X[:, 3])).astype(int)
+    tree = fit(X, y).tree_
+    for node in np.flatnonzero(tree.linear_row >= 0):
+        reaches = np.asarray(fit(X, y).decision_path(X)[:, [node]].todense()).ravel() > 0
+        constant = np.ptp(X[reaches], axis=0) == 0
+        assert (tree.weights[tree.linear_row[node]][constant] == 0).all()
+
+
+def test_few_terms_where_few_matter(rng):
+    X = rng.normal(size=(2000, 30))
+    y = (X[:, 3] - 2 * X[:, 11] + 0.05 * X[:, 20] > 0).astype(int)
+    full = fit(X, y, l2=0.01, limits={"max_depth": 1})
+    few = fit(X, y, l2=0.01, sparsity_tolerance=0.1, limits={"max_depth": 1})
+    assert np.count_nonzero(full.tree_.weights) == 30
+    terms = few.tree_.weights if not sparse.issparse(few.tree_.weights) else few.tree_.weights.toarray()
+    np.testing.assert_array_equal(np.flatnonzero(terms[0]), [3, 11])
+    drop = [t.trajectory_["potential"][0] - t.trajectory_["potential"][1] for t in (full, few)]
+    assert drop[1] >= 0.9 * drop[0]
+    assert few.score(X, y) > 0.95
+    assert "more terms" not in few.export_text()
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05, 1.0])
+def test_terms_go_only_as_far_as_the_tolerance_allows(tolerance):
+    X, y = make_classification(500, 15, n_informative=6, n_classes=3, random_state=5)
+    full = fit(X, y, limits={"max_depth": 1, "criterion": "entropy"})
+    few = fit(X, y, sparsity_tolerance=tolerance, limits={"max_depth": 1, "criterion": "entropy"})
+    drop = [t.trajectory_["potential"][0] - t.trajectory_["potential"][1] for t in (full, few)]
+    assert drop[1] >= (1 - tolerance) * drop[0] * (1 - 1e-12)
+    if tolerance == 1:
+        assert np.count_nonzero(few.tree_.weights) == 1
+
+
+def test_auto_is_one_of_its_values_and_depends_on_content_alone(rng):
+    X, y = load_wine(return_X_y=True)
+    w, order = rng.integers(0, 3, len(y)), rng.permutation(len(y))
+    auto = fit(X, y, w, l2="auto")
+    assert any(fit(X, y, w, l2=l2).tree_ == auto.tree_ for l2 in AUTO_L2)
+    copied = fit(np.repeat(X, w, axis=0), np.repeat(y, w), l2="auto")
+    np.testing.assert_array_equal(copied.predict(X), auto.predict(X))
+    turned = fit(X[order], y[order], w[order], l2="auto", n_jobs=2)
+    np.testing.assert_array_equal(turned.predict(X), auto.predict(X))
+
+
+def test_auto_chooses_a_penalty_where_noise_needs_one(rng):
+    X = rng.normal(size=(1500, 20))
+    y = (X[:, :5].sum(axis=1) + 2 * rng.normal(size=1500) > 0).astype(int)
+    scores = {l2: fit(X[:1000], y[:1000], l2=l2, limits={"max_leaf_nodes": 8}).score(X[1000:], y[1000:])
+              for l2 in (0.0, "auto")}  # fmt: skip
+    assert scores["auto"] >= scores[0.0]
+    with pytest.raises(ValueError, match=r"WeightedOblique.l2='some'"):
+        fit(X, y, l2="some")
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -256,7 +340,14 @@ def test_saved_and_shown(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
-    [("l2", -1, ">= 0"), ("n_init", 0, ">= 1"), ("recut", 2, "True"), ("max_iter", 0, ">= 1"), ("tol", np.nan, ">= 0")],
+    [
+        ("l2", -1, ">= 0"),
+        ("n_init", 0, ">= 1"),
+        ("recut", 2, "True"),
+        ("max_iter", 0, ">= 1"),
+        ("tol", np.nan, ">= 0"),
+        ("sparsity_tolerance", 1.5, "<= 1"),
+    ],
 )
 def test_bad_settings_are_refused(name, value, allowed):
     with pytest.raises(ValueError, match=rf"WeightedOblique.{name}=.*{allowed}"):

@@ -5,6 +5,7 @@
 namespace nb = nanobind;
 
 namespace boscage::bind {
+void bind_batches(nb::module_&);
 void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
 void bind_online(nb::module_&);
@@ -28,4 +29,5 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_oblique(module);
   boscage::bind::bind_refine(module);
   boscage::bind::bind_stochastic(module);
+  boscage::bind::bind_batches(module);
 }

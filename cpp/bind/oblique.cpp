@@ -31,44 +31,86 @@ struct Problem {
   int threads;
 };
 
+struct Table {
+  AnyRows rows;
+  size_t numbers;  // stored
+};
+
 template <class T>
-nb::dict grow(const Strided2<T>& X, const Problem& problem, const ObliqueFamily& family, const nb::object& progress) {
-  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
-                         X.stride(1)};
+Table table(const Strided2<T>& X) {
+  return {Matrix<T>{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
+                    X.stride(1)},
+          X.size()};
+}
+
+nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
+              const nb::object& progress) {
   Grown tree;
   Scaling scaling;
-  run(X.size() <= kShortWork, progress, [&](Control& control) {
+  int64_t columns = 0;
+  run(X.numbers <= kShortWork, progress, [&](Control& control) {
     Pool pool(problem.threads);
     NodeRows rows(view(problem.y), view(problem.weight), problem.classes);
-    ObliqueData data{matrix,
-                     make_scaling(matrix, view(problem.weight), pool, control),
+    ObliqueData data{X.rows,
+                     make_scaling(X.rows, view(problem.weight), pool, control),
                      {},
                      problem.classes,
                      problem.criterion,
                      problem.limits,
                      problem.lookahead,
-                     problem.linear_only};
+                     problem.linear_only,
+                     deadline};
     data.weighted.resize(problem.y.size());
     for (uint32_t row = 0; row < data.weighted.size(); ++row)
       data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
     Grower grower(rows.total(), problem.limits, problem.order);
     grow_oblique(grower, data, rows, family, pool, control);
     tree = flatten(grower, problem.criterion);
+    columns = data.columns();
     scaling = std::move(data.scaling);
   });
-  nb::dict out = to_dict(std::move(tree), problem.classes, matrix.columns);
+  nb::dict out = to_dict(std::move(tree), problem.classes, columns);
   out["mean"] = give(std::move(scaling.mean));
   out["deviation"] = give(std::move(scaling.deviation));
   return out;
 }
 
-template <class T>
-nb::dict grow_wodt(const Strided2<T>& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
-                   bool recut, uint64_t seed, nb::object progress) {
-  WodtOptions options{l2, n_init, recut, seed, {}};
+nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline& deadline,
+                    const nb::object& progress) {
+  nb::dict out = grow(X, problem, family, &deadline, progress);
+  out["timed_out"] = deadline.was_over();
+  return out;
+}
+
+Wodt make_wodt(double l2, int n_init, int max_iter, double tolerance, bool recut, double sparsity_tolerance,
+               uint64_t seed) {
+  WodtOptions options{l2, n_init, recut, sparsity_tolerance, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
-  return grow(X, problem, Wodt(options), progress);
+  return Wodt(options);
+}
+
+template <class T>
+nb::dict grow_wodt(const Strided2<T>& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
+                   bool recut, double sparsity_tolerance, uint64_t seed, nb::object progress) {
+  const Wodt family = make_wodt(l2, n_init, max_iter, tolerance, recut, sparsity_tolerance, seed);
+  return grow(table(X), problem, family, nullptr, progress);
+}
+
+template <class T, class Index>
+nb::dict grow_sparse_wodt(const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns,
+                          const Problem& problem, double l2, int n_init, int max_iter, double tolerance, bool recut,
+                          double sparsity_tolerance, uint64_t seed, nb::object progress) {
+  if (offsets.size() != problem.y.size() + 1 || indices.size() != entries.size())
+    throw std::invalid_argument("X: the CSR matrix is broken.");
+  const SparseRows<T, Index> rows{entries.data(),
+                                  indices.data(),
+                                  offsets.data(),
+                                  static_cast<int64_t>(problem.y.size()),
+                                  columns,
+                                  static_cast<int64_t>(entries.size())};
+  const Wodt family = make_wodt(l2, n_init, max_iter, tolerance, recut, sparsity_tolerance, seed);
+  return grow({rows, entries.size()}, problem, family, nullptr, progress);
 }
 
 PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
@@ -76,36 +118,28 @@ PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneSt
 template <class T>
 nb::dict grow_householder(const Strided2<T>& X, const Problem& problem, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  nb::dict out = grow(X, problem, Householder(deadline), progress);
-  out["timed_out"] = deadline.was_over();
-  return out;
+  return grow_timed(table(X), problem, Householder(deadline), deadline, progress);
 }
 
 template <class T>
 nb::dict grow_oc1(const Strided2<T>& X, const Problem& problem, const std::string& init, int restarts, int jumps,
                   int order, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  nb::dict out = grow(X, problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), progress);
-  out["timed_out"] = deadline.was_over();
-  return out;
+  return grow_timed(table(X), problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline, progress);
 }
 
 template <class T>
 nb::dict grow_cart_lc(const Strided2<T>& X, const Problem& problem, const std::string& init, double tolerance,
                       double elimination, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  nb::dict out = grow(X, problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), progress);
-  out["timed_out"] = deadline.was_over();
-  return out;
+  return grow_timed(table(X), problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline, progress);
 }
 
 template <class T>
 nb::dict grow_co2(const Strided2<T>& X, const Problem& problem, const std::string& init, double nu, double eta,
                   int max_iter, bool recut, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  nb::dict out = grow(X, problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), progress);
-  out["timed_out"] = deadline.was_over();
-  return out;
+  return grow_timed(table(X), problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline, progress);
 }
 
 // The objective alone, for tests: value and gradient at theta on rows that are scaled already.
@@ -125,7 +159,9 @@ nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<do
   Pool pool(threads);
   Control control;
   Pool* inner = threads > 1 ? &pool : nullptr;
-  const Tile<T> tile(matrix, identity, rows, inner);
+  std::vector<uint32_t> columns(d);
+  for (uint32_t j = 0; j < d; ++j) columns[j] = j;
+  const Tile<T> tile(matrix, identity, rows, columns, inner);
   SoftEntropy<T> objective(tile, weighted, classes, l2, inner, control);
   const double value = objective.value(view(theta));
   const auto gradient = objective.gradient();
@@ -158,8 +194,8 @@ void bind_oblique(nb::module_& module) {
           nb::arg("min_drop"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
   const auto define = [&]<class T>(T) {
     module.def("grow_wodt", &grow_wodt<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("l2"),
-               nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("seed"),
-               nb::arg("progress").none());
+               nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
+               nb::arg("sparsity_tolerance"), nb::arg("seed"), nb::arg("progress").none());
     module.def("grow_householder", &grow_householder<T>, nb::arg("X").noconvert(), nb::arg("problem"),
                nb::arg("time_limit"), nb::arg("progress").none());
     module.def("grow_oc1", &grow_oc1<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"),
@@ -177,6 +213,16 @@ void bind_oblique(nb::module_& module) {
   };
   define(float{});
   define(double{});
+  const auto define_sparse = [&](auto function) {
+    module.def("grow_wodt", function, nb::arg("entries").noconvert(), nb::arg("indices").noconvert(),
+               nb::arg("offsets").noconvert(), nb::arg("columns"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
+               nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
+               nb::arg("seed"), nb::arg("progress").none());
+  };
+  define_sparse(&grow_sparse_wodt<float, int32_t>);
+  define_sparse(&grow_sparse_wodt<float, int64_t>);
+  define_sparse(&grow_sparse_wodt<double, int32_t>);
+  define_sparse(&grow_sparse_wodt<double, int64_t>);
 }
 
 }  // namespace boscage::bind

@@ -1,4 +1,7 @@
 // Stochastic linear trees: growing them, and the solver alone.
+#include "stochastic.hpp"
+
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
@@ -8,12 +11,7 @@
 
 namespace boscage::bind {
 
-namespace {
-
 namespace st = boscage::stochastic;
-
-// Up to this many numbers a fit is over before a thread of its own would have started.
-constexpr int64_t kShortWork = 1 << 15;
 
 st::Scale make_scale(const std::string& name) {
   if (name == "standard") return st::Scale::standard;
@@ -22,6 +20,11 @@ st::Scale make_scale(const std::string& name) {
   throw std::invalid_argument("unknown scale: " + name);
 }
 
+namespace {
+
+// Up to this many numbers a fit is over before a thread of its own would have started.
+constexpr int64_t kShortWork = 1 << 15;
+
 st::Search make_search(const std::string& name) {
   if (name == "exact") return st::Search::exact;
   if (name == "fixed_pq") return st::Search::fixed_pq;
@@ -29,18 +32,7 @@ st::Search make_search(const std::string& name) {
   throw std::invalid_argument("unknown search: " + name);
 }
 
-// Everything but the rows, as Python passes it.
-struct Settings {
-  In1<int32_t> y;
-  In1<double> weight;
-  int32_t classes;
-  st::FrameSettings frame;
-  st::GrowSettings grow;
-  AnyCriterion criterion;
-  Order order;
-  Limits limits;
-  int threads;
-};
+using Settings = StochasticSettings;
 
 template <class Rows>
 nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::object progress) {
@@ -109,13 +101,17 @@ void bind_sparse(nb::module_& module) {
 
 nb::ndarray<nb::numpy, double> solve(const In1<double>& weight, const In2<double>& sum,
                                      const std::string& criterion_name, double criterion_parameter,
-                                     const In1<double>& criterion_table, const std::string& search, double epsilon) {
+                                     const In1<double>& criterion_table, const std::string& search, double epsilon,
+                                     const std::optional<In2<double>>& centred, double spread) {
   if (sum.shape(0) != weight.size()) throw std::invalid_argument("sum needs one row per class.");
+  if (centred && centred->size() != sum.size()) throw std::invalid_argument("centred needs the shape of sum.");
   st::NodeSums sums;
   sums.classes = static_cast<int32_t>(weight.size());
   sums.width = static_cast<int64_t>(sum.shape(1));
   sums.weight.assign(weight.data(), weight.data() + weight.size());
   sums.sum.assign(sum.data(), sum.data() + sum.size());
+  if (centred) sums.centred.assign(centred->data(), centred->data() + centred->size());
+  sums.spread = spread;
   const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
   st::SolveSettings settings;
   settings.search = make_search(search);
@@ -141,7 +137,8 @@ void bind_stochastic(nb::module_& module) {
   bind_sparse<double, int64_t>(module);
   module.def("solve_stochastic", &solve, nb::arg("weight").noconvert(), nb::arg("sum").noconvert(),
              nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-             nb::arg("search"), nb::arg("epsilon"));
+             nb::arg("search"), nb::arg("epsilon"), nb::arg("centred").noconvert().none() = nb::none(),
+             nb::arg("spread") = 0.0);
 }
 
 }  // namespace boscage::bind

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "dot.hpp"
 #include "oblique/lookahead.hpp"
@@ -10,15 +11,73 @@ namespace boscage {
 
 namespace {
 
-// A row in the user's units, missing values at their mean: what prediction multiplies.
+// w.x of a row as prediction computes it: in the user's units, missing values at their mean.
 template <class T>
-const double* plain_row(const Matrix<T>& X, const Scaling& scaling, uint32_t row, std::vector<double>& buffer) {
+double score_of(const Matrix<T>& X, const Scaling& scaling, uint32_t row, const double* weights,
+                std::vector<double>& buffer) {
   buffer.resize(static_cast<size_t>(X.columns));
-  for (int64_t j = 0; j < X.columns; ++j) {
-    const auto x = static_cast<double>(X(row, j));
-    buffer[static_cast<size_t>(j)] = std::isnan(x) ? scaling.mean[static_cast<size_t>(j)] : x;
+  for (int64_t j = 0; j < X.columns; ++j)
+    buffer[static_cast<size_t>(j)] = scaling.plain(static_cast<double>(X(row, j)), static_cast<size_t>(j));
+  return dot(weights, buffer.data(), X.columns);
+}
+
+template <class T, class Index>
+double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t row, const double* weights,
+                std::vector<double>&) {
+  LaneSum sum;
+  const auto [begin, end] = X.range(row);
+  for (int64_t k = begin; k < end; ++k) {
+    const int64_t j = X.column(k);
+    sum.add(j, scaling.plain(static_cast<double>(X.data[k]), static_cast<size_t>(j)) * weights[j]);
   }
-  return buffer.data();
+  return sum.total();
+}
+
+template <class T>
+std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows) {
+  const auto d = static_cast<size_t>(X.columns);
+  std::vector<uint32_t> same(d), vary;
+  for (uint32_t j = 0; j < d; ++j) same[j] = j;
+  const auto value = [&](size_t i, uint32_t j) { return scaling.plain(static_cast<double>(X(rows[i], j)), j); };
+  for (size_t i = 1; i < rows.size() && !same.empty(); ++i)
+    std::erase_if(same, [&](uint32_t j) { return value(i, j) != value(0, j); });
+  auto next = same.begin();
+  for (uint32_t j = 0; j < d; ++j) {
+    const bool is_same = next != same.end() && *next == j;
+    next += is_same;
+    if (!is_same) vary.push_back(j);
+  }
+  return vary;
+}
+
+template <class T, class Index>
+std::vector<uint32_t> columns_that_vary(const SparseRows<T, Index>& X, const Scaling& scaling,
+                                        std::span<const uint32_t> rows) {
+  struct Seen {
+    uint32_t column;
+    double value;
+  };
+  std::vector<Seen> seen;
+  for (const uint32_t row : rows) {
+    const auto [begin, end] = X.range(row);
+    for (int64_t k = begin; k < end; ++k) {
+      const auto j = static_cast<uint32_t>(X.column(k));
+      seen.push_back({j, scaling.plain(static_cast<double>(X.data[k]), j)});
+    }
+  }
+  std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
+    return a.column != b.column ? a.column < b.column : a.value < b.value;
+  });
+  std::vector<uint32_t> vary;
+  for (size_t i = 0; i < seen.size();) {
+    size_t end = i;
+    while (end < seen.size() && seen[end].column == seen[i].column) ++end;
+    const bool has_zeros = end - i < rows.size();
+    const bool differs = seen[i].value != seen[end - 1].value || (has_zeros && seen[i].value != 0);
+    if (differs) vary.push_back(seen[i].column);
+    i = end;
+  }
+  return vary;
 }
 
 template <class T>
@@ -38,7 +97,7 @@ void NodeOffers::score(std::span<const double> weights, std::vector<double>& sco
       [&](const auto& X) {
         std::vector<double> buffer;
         for (size_t i = 0; i < rows_.size(); ++i)
-          scores[i] = dot(weights.data(), plain_row(X, data_.scaling, rows_[i], buffer), X.columns);
+          scores[i] = score_of(X, data_.scaling, rows_[i], weights.data(), buffer);
       },
       data_.X);
 }
@@ -47,44 +106,55 @@ void NodeOffers::read_column(int64_t column, std::vector<double>& values) const 
   values.resize(rows_.size());
   std::visit(
       [&](const auto& X) {
-        for (size_t i = 0; i < rows_.size(); ++i) {
-          const auto x = static_cast<double>(X(rows_[i], column));
-          values[i] = std::isnan(x) ? data_.scaling.mean[static_cast<size_t>(column)] : x;
-        }
+        for (size_t i = 0; i < rows_.size(); ++i)
+          values[i] = data_.scaling.plain(static_cast<double>(X(rows_[i], column)), static_cast<size_t>(column));
       },
       data_.X);
 }
 
-double NodeOffers::offer(std::span<const double> theta, double bias) {
+// Cuts along theta into `measured`, the scores in scores_; false if there is no valid cut.
+bool NodeOffers::measure(std::span<const double> theta, double bias, MeasuredTest& measured) {
   const auto d = static_cast<size_t>(data_.columns());
   weights_.resize(d);
   double shift = 0;
   for (size_t j = 0; j < d; ++j) {
     weights_[j] = theta[j] * data_.scaling.inverse[j];
-    if (!std::isfinite(weights_[j])) return -1;
+    if (!std::isfinite(weights_[j])) return false;
     shift += weights_[j] * data_.scaling.mean[j];
   }
   score(weights_, scores_);
   double threshold = shift - bias;
   if (std::isnan(threshold)) {
     const CutPlace place = cutter_.find(scores_, scratch);
-    if (!place.is_valid()) return -1;
+    if (!place.is_valid()) return false;
     threshold = place.threshold();
   }
-  MeasuredTest measured;
-  if (!cutter_.measure(scores_, threshold, measured)) return -1;
+  if (!cutter_.measure(scores_, threshold, measured)) return false;
   measured.test.feature = kLinear;
   measured.test.threshold = threshold;
   measured.test.weights = weights_;
+  return true;
+}
+
+double NodeOffers::offer(std::span<const double> theta, double bias) {
+  MeasuredTest measured;
+  if (!measure(theta, bias, measured)) return -1;
   const double gain = measured.gain;
-  keep(std::move(measured), scores_);
+  if (best_.empty() || gain > best_.front().gain) keep(std::move(measured));
   return gain;
+}
+
+bool NodeOffers::offer_instead(std::span<const double> theta, double bias, double least) {
+  MeasuredTest measured;
+  if (!measure(theta, bias, measured) || measured.gain < least) return false;
+  keep(std::move(measured));
+  return true;
 }
 
 double NodeOffers::offer_axis() {
   CutPlace best;
   int64_t feature = -1;
-  for (int64_t j = 0; j < data_.columns(); ++j) {
+  for (const uint32_t j : varying_columns(data_, rows_)) {
     read_column(j, scores_);
     const CutPlace place = cutter_.find(scores_, scratch);
     if (place.is_valid() && (feature < 0 || cutter_.is_better(place.gain, best.gain))) {
@@ -98,7 +168,8 @@ double NodeOffers::offer_axis() {
   MeasuredTest measured;
   measured.test.feature = static_cast<int32_t>(feature);
   measured.test.threshold =
-      std::visit([&]<class T>(const Matrix<T>&) { return between<T>(best.low, best.high); }, data_.X);
+      std::visit([&](const auto& X) { return between<std::remove_cvref_t<decltype(X(0, 0))>>(best.low, best.high); },
+                 data_.X);
   measured.test.missing_left = data_.scaling.mean[column] <= measured.test.threshold;
   if (data_.linear_only) {
     measured.test.feature = kLinear;
@@ -108,14 +179,14 @@ double NodeOffers::offer_axis() {
   }
   if (!cutter_.measure(scores_, measured.test.threshold, measured)) return -1;
   const double gain = measured.gain;
-  keep(std::move(measured), scores_);
+  if (best_.empty() || gain > best_.front().gain) keep(std::move(measured));
   return gain;
 }
 
-void NodeOffers::keep(MeasuredTest measured, const std::vector<double>& scores) {
-  if (!best_.empty() && !(measured.gain > best_.front().gain)) return;
-  best_left_.resize(scores.size());
-  for (size_t i = 0; i < scores.size(); ++i) best_left_[i] = !(scores[i] > measured.test.threshold);
+// The scores of the test are in scores_.
+void NodeOffers::keep(MeasuredTest measured) {
+  best_left_.resize(scores_.size());
+  for (size_t i = 0; i < scores_.size(); ++i) best_left_[i] = !(scores_[i] > measured.test.threshold);
   best_.clear();
   best_.push_back(std::move(measured));
 }
@@ -130,11 +201,17 @@ void NodeOffers::mark(uint8_t* left) const {
   for (size_t i = 0; i < best_left_.size(); ++i) left[rows_[i]] = best_left_[i];
 }
 
+std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows) {
+  return std::visit([&](const auto& X) { return columns_that_vary(X, data.scaling, rows); }, data.X);
+}
+
 bool goes_left(const ObliqueData& data, const Test& test, uint32_t row, std::vector<double>& buffer) {
   return std::visit(
       [&](const auto& X) {
-        const double* x = plain_row(X, data.scaling, row, buffer);
-        const double score = test.feature == kLinear ? dot(test.weights.data(), x, X.columns) : x[test.feature];
+        const auto column = static_cast<size_t>(std::max(test.feature, 0));
+        const double score = test.feature == kLinear
+                                 ? score_of(X, data.scaling, row, test.weights.data(), buffer)
+                                 : data.scaling.plain(static_cast<double>(X(row, test.feature)), column);
         return !(score > test.threshold);
       },
       data.X);

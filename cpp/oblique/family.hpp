@@ -12,27 +12,11 @@
 #include <vector>
 
 #include "cut.hpp"
-#include "matrix.hpp"
 #include "node_rows.hpp"
 #include "oblique/scaling.hpp"
 #include "parallel.hpp"
 
 namespace boscage {
-
-struct ObliqueData {
-  AnyMatrix X;
-  Scaling scaling;
-  std::vector<WeightedRow> weighted;
-  int32_t classes = 0;
-  AnyCriterion criterion;
-  Limits limits;
-  bool lookahead = false;    // try two levels at once where a single test gains little
-  bool linear_only = false;  // even tests of a single column are stored as linear ones
-
-  int64_t columns() const {
-    return std::visit([](const auto& matrix) { return matrix.columns; }, X);
-  }
-};
 
 // When slow families must come to an end; after it they answer with what is cheap.
 class Deadline {
@@ -53,6 +37,22 @@ class Deadline {
   mutable std::atomic<bool> was_over_{false};
 };
 
+struct ObliqueData {
+  AnyRows X;
+  Scaling scaling;
+  std::vector<WeightedRow> weighted;
+  int32_t classes = 0;
+  AnyCriterion criterion;
+  Limits limits;
+  bool lookahead = false;    // try two levels at once where a single test gains little
+  bool linear_only = false;  // even tests of a single column are stored as linear ones
+  const Deadline* deadline = nullptr;
+
+  int64_t columns() const {
+    return std::visit([](const auto& matrix) { return matrix.columns; }, X);
+  }
+};
+
 // Where a search begins: at the best test of one column, or anywhere.
 enum class PlaneStart { axis, random };
 
@@ -69,6 +69,8 @@ class NodeOffers {
   // theta: weights of the scaled columns; right if theta.x + bias > 0. A bias of kFindThreshold leaves the threshold
   // to the criterion. Returns the gain, or -1 if no valid cut.
   double offer(std::span<const double> theta, double bias);
+  // In place of the best if it gains at least `least`; false if not.
+  bool offer_instead(std::span<const double> theta, double bias, double least);
   // The best test of a single column.
   double offer_axis();
   bool has_test() const { return !best_.empty(); }
@@ -83,8 +85,9 @@ class NodeOffers {
 
  private:
   void score(std::span<const double> weights, std::vector<double>& scores) const;
+  bool measure(std::span<const double> theta, double bias, MeasuredTest& measured);
   void read_column(int64_t column, std::vector<double>& values) const;
-  void keep(MeasuredTest measured, const std::vector<double>& scores);
+  void keep(MeasuredTest measured);
 
   const ObliqueData& data_;
   std::span<const uint32_t> rows_;
@@ -94,6 +97,9 @@ class NodeOffers {
   std::vector<uint8_t> best_left_;
   std::vector<double> scores_, weights_;
 };
+
+// Columns that differ among these rows, in order; no test needs the others.
+std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows);
 
 // Does the row go left?
 bool goes_left(const ObliqueData& data, const Test& test, uint32_t row, std::vector<double>& buffer);

@@ -1,21 +1,26 @@
 #include "oblique/lookahead.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "dot.hpp"
 #include "oblique/columns.hpp"
 #include "oblique/eigen.hpp"
-#include "oblique/wodt.hpp"
+#include "oblique/minimise.hpp"
+#include "oblique/two_levels.hpp"
 
 namespace boscage {
 
 namespace {
 
 constexpr size_t kMostColumns = 200, kMostClasses = 5, kRefitted = 3;
-constexpr int kAngles = 12, kRounds = 12, kVainRounds = 3;
+constexpr int kAngles = 12;
 constexpr double kRidge = 1e-6;
+// Deviation of the scores at which refinement begins, soft and labelled; share of the potential that three tests must
+// gain before leaves are given one class each.
+constexpr double kSoftStart = 3, kLabelledStart = 10, kNearlyPure = 0.9;
 
 using Vector = std::vector<double>;
 
@@ -95,8 +100,10 @@ class LookAhead {
     std::vector<Pair> pairs = candidates();
     std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.gain > b.gain; });
     std::vector<MeasuredTest> best;
-    for (size_t k = 0; k < std::min(kRefitted, pairs.size()); ++k) {
-      auto tests = refit(pairs[k]);
+    const double pure = (1 - 1e-12) * node_.node().potential();
+    for (size_t k = 0; k < std::min(kRefitted, pairs.size()) && total_gain(best) < pure; ++k) {
+      if (k > 0 && is_over()) break;
+      auto tests = refine(pairs[k]);
       if (total_gain(tests) > total_gain(best) + 1e-11 * node_.node().potential()) best = std::move(tests);
     }
     return best;
@@ -180,66 +187,78 @@ class LookAhead {
     return theta;
   }
 
-  // Turns: both children on their rows, then the root on what either side would cost each row.
-  std::vector<MeasuredTest> refit(const Pair& pair) {
-    Vector root = with_bias(pair.root), child[2] = {with_bias(pair.child), with_bias(pair.child)};
-    std::vector<MeasuredTest> best;
-    int vain = 0;
-    for (int round = 0; round < kRounds; ++round) {
-      control_.check();
-      columns_.score(root, root_scores_);
-      for (const bool is_right : {false, true}) {
-        std::vector<uint32_t> rows;
-        std::vector<WeightedRow> labels;
-        for (size_t i = 0; i < root_scores_.size(); ++i) {
-          if ((root_scores_[i] > 0) != is_right) continue;
-          rows.push_back(node_.rows()[i]);
-          labels.push_back(node_.node().local()[i]);
-        }
-        if (rows.empty()) return best;
-        child[is_right] = fit_plane(data_, rows, labels, node_.node().classes(), child[is_right], control_);
-      }
-      auto tests = measure(root, child[0], child[1]);
-      const bool rises = total_gain(tests) > total_gain(best);
-      vain = rises ? 0 : vain + 1;
-      if (rises) best = std::move(tests);
-      const bool perfect = total_gain(best) >= (1 - 1e-12) * node_.node().potential();
-      if (perfect || vain == kVainRounds || !refit_root(root, child)) break;
-    }
-    return best;
+  // All three tests together: first the entropy of soft leaves; where they end nearly pure, the log-loss of labelled
+  // ones takes away the last rows on a wrong side.
+  std::vector<MeasuredTest> refine(const Pair& pair) {
+    Vector theta;
+    for (const Vector& direction : {pair.root, pair.child, pair.child}) add_part(with_bias(direction), theta);
+    scale_parts(theta, kSoftStart);
+    LbfgsOptions options;
+    options.max_iter = 200;
+    options.tolerance = options.gradient_limit = 1e-9;
+    options.norm_limit = 1e6;
+    SoftLeaves soft(columns_, node_.node());
+    theta = minimise(soft, theta, options, [this] { return is_over(); });
+    auto tests = measure(theta);
+    const double potential = node_.node().potential(), gain = total_gain(tests);
+    if (gain < kNearlyPure * potential || gain >= (1 - 1e-12) * potential) return tests;
+    std::array<uint32_t, 4> leaf_class;
+    if (!label_leaves(theta, leaf_class)) return tests;
+    scale_parts(theta, kLabelledStart);
+    options.max_iter = 500;
+    options.tolerance = options.gradient_limit = 1e-12;
+    LabelledLeaves labelled(columns_, node_.node(), leaf_class);
+    auto more = measure(minimise(labelled, theta, options, [this] { return is_over(); }));
+    return total_gain(more) > gain ? more : tests;
   }
 
-  // Each row prefers the side whose child puts it where its class is more frequent; the root follows the preferences.
-  bool refit_root(Vector& root, const Vector (&child)[2]) {
+  bool is_over() const {
+    control_.check();
+    return data_.deadline != nullptr && data_.deadline->is_over();
+  }
+
+  static void add_part(const Vector& part, Vector& theta) { theta.insert(theta.end(), part.begin(), part.end()); }
+
+  // Every test at the length that gives its scores this deviation.
+  void scale_parts(Vector& theta, double deviation) {
+    const NodeCutter& node = node_.node();
+    for (size_t t = 0; t < 3; ++t) {
+      const std::span<double> part(theta.data() + t * (d() + 1), d() + 1);
+      columns_.score(part, root_scores_);
+      double sum = 0, squares = 0;
+      for (size_t i = 0; i < root_scores_.size(); ++i) sum += node.local()[i].weight * root_scores_[i];
+      const double mean = sum / node.weight();
+      for (size_t i = 0; i < root_scores_.size(); ++i)
+        squares += node.local()[i].weight * (root_scores_[i] - mean) * (root_scores_[i] - mean);
+      const double now = std::sqrt(squares / node.weight());
+      if (!(now > 0)) continue;
+      for (double& value : part) value *= deviation / now;
+    }
+  }
+
+  // The most frequent class of each hard leaf; false if some class has none.
+  bool label_leaves(const Vector& theta, std::array<uint32_t, 4>& leaf_class) {
     const auto classes = static_cast<size_t>(node_.node().classes());
-    const auto local = node_.node().local();
-    Vector side_scores[2];
-    for (int side = 0; side < 2; ++side) columns_.score(child[side], side_scores[side]);
-    std::vector<Vector> cells(4, Vector(classes, 0.0));
-    Vector weight(4, 0.0);
-    const auto cell = [&](size_t side, size_t i) { return 2 * side + (side_scores[side][i] > 0 ? 1 : 0); };
-    for (size_t i = 0; i < local.size(); ++i) {
-      const size_t at = cell(root_scores_[i] > 0 ? 1 : 0, i);
-      cells[at][local[i].label] += local[i].weight;
-      weight[at] += local[i].weight;
+    std::array<Vector, 3> scores;
+    for (size_t t = 0; t < 3; ++t)
+      columns_.score(std::span(theta).subspan(t * (d() + 1), d() + 1), scores[t]);
+    std::array<Vector, 4> weight;
+    for (Vector& leaf : weight) leaf.assign(classes, 0.0);
+    for (size_t i = 0; i < scores[0].size(); ++i) {
+      const size_t side = scores[0][i] > 0 ? 1 : 0, leaf = 2 * side + (scores[1 + side][i] > 0 ? 1 : 0);
+      weight[leaf][node_.node().local()[i].label] += node_.node().local()[i].weight;
     }
-    const double more = 0.01 * node_.node().weight();
-    const auto log_share = [&](size_t at, uint32_t c) {
-      return std::log((cells[at][c] + 0.01 * node_.node().total()[c]) / (weight[at] + more));
-    };
-    std::vector<WeightedRow> wish(local.size());
-    bool both[2] = {false, false};
-    for (size_t i = 0; i < local.size(); ++i) {
-      const double gain = log_share(cell(1, i), local[i].label) - log_share(cell(0, i), local[i].label);
-      wish[i] = {local[i].weight * std::abs(gain), gain > 0 ? 1U : 0U};
-      if (wish[i].weight > 0) both[wish[i].label] = true;
+    std::vector<bool> has_leaf(classes, false);
+    for (size_t leaf = 0; leaf < 4; ++leaf) {
+      const auto most = std::max_element(weight[leaf].begin(), weight[leaf].end()) - weight[leaf].begin();
+      leaf_class[leaf] = static_cast<uint32_t>(most);
+      has_leaf[static_cast<size_t>(most)] = true;
     }
-    if (!both[0] || !both[1]) return false;
-    root = fit_plane(data_, node_.rows(), wish, 2, root, control_);
-    return true;
+    return std::find(has_leaf.begin(), has_leaf.end(), false) == has_leaf.end();
   }
 
-  std::vector<MeasuredTest> measure(const Vector& root, const Vector& left, const Vector& right) {
+  std::vector<MeasuredTest> measure(std::span<const double> theta) {
+    const auto root = theta.first(d() + 1), left = theta.subspan(d() + 1, d() + 1), right = theta.last(d() + 1);
     NodeOffers top(data_, node_.rows(), node_.path());
     if (top.offer(root, root.back()) < 0) return {};
     std::vector<MeasuredTest> tests{top.best()};

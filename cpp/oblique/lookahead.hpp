@@ -1,8 +1,8 @@
 // Two levels at once: what greedy tests cannot see, the second moments of the classes can.
 //
-// Candidates for a node's test and its children's come from eigenvectors of the whitened class moments; the best
-// pairs are refitted in turns (children on their rows, the root on what the children make of each side) and measured
-// exactly. Serves every linear family; knows none.
+// Candidates for a node's test and its children's come from eigenvectors of the whitened class moments; for the best
+// pairs all three tests are refined together (two_levels.hpp) and measured exactly. Serves every linear family; knows
+// none.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,11 @@ namespace {
 // A column that varies less than this, or less than rounding beside its mean, is constant.
 constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 1e-14;
 
+template <class Rows>
+class ColumnSums;
+
 template <class T>
-class ColumnSums {
+class ColumnSums<Matrix<T>> {
  public:
   ColumnSums(const Matrix<T>& X, std::span<const double> weight, Pool& pool, const Control& control)
       : X_(X), weight_(weight), pool_(pool), control_(control), blocks_(block_count(X.rows)) {}
@@ -54,6 +57,43 @@ class ColumnSums {
   int64_t blocks_;
 };
 
+// Rows in order: absent entries are zeros, counted together at the end.
+template <class T, class Index>
+class ColumnSums<SparseRows<T, Index>> {
+ public:
+  ColumnSums(const SparseRows<T, Index>& X, std::span<const double> weight, Pool&, const Control& control)
+      : X_(X), weight_(weight), control_(control) {}
+
+  template <class Value>
+  std::vector<double> operator()(const Value& value) {
+    const auto d = static_cast<size_t>(X_.columns);
+    std::vector<double> sums(2 * d, 0.0), present(d, 0.0), missing(d, 0.0);
+    double all = 0;
+    for (int64_t row = 0; row < X_.rows; ++row) {
+      if (row % kBlockRows == 0) control_.check();
+      const double w = weight_.empty() ? 1.0 : weight_[static_cast<size_t>(row)];
+      const auto [begin, end] = X_.range(row);
+      all += w;
+      for (int64_t k = begin; k < end; ++k) {
+        const auto column = static_cast<size_t>(X_.column(k));
+        const auto x = static_cast<double>(X_.data[k]);
+        (std::isnan(x) ? missing : present)[column] += w;
+        if (!std::isnan(x)) sums[column] += w * value(x, column);
+      }
+    }
+    for (size_t j = 0; j < d; ++j) {
+      sums[d + j] = all - missing[j];
+      sums[j] += (sums[d + j] - present[j]) * value(0.0, j);
+    }
+    return sums;
+  }
+
+ private:
+  const SparseRows<T, Index>& X_;
+  std::span<const double> weight_;
+  const Control& control_;
+};
+
 // Powers of two near the largest number of each column: in these units no sum or square leaves the range of doubles.
 template <class T>
 std::vector<double> safe_units(const Matrix<T>& X) {
@@ -66,6 +106,18 @@ std::vector<double> safe_units(const Matrix<T>& X) {
   return units;
 }
 
+template <class T, class Index>
+std::vector<double> safe_units(const SparseRows<T, Index>& X) {
+  std::vector<double> largest(static_cast<size_t>(X.columns), 0.0);
+  for (int64_t k = 0; k < X.stored; ++k) {
+    double& most = largest[static_cast<size_t>(X.column(k))];
+    most = std::fmax(most, std::abs(static_cast<double>(X.data[k])));
+  }
+  for (double& value : largest)
+    value = value > 0 ? std::ldexp(1.0, std::clamp(std::ilogb(value), -1000, 1000)) : 1.0;
+  return largest;
+}
+
 bool is_safe(const Scaling& scaling) {
   for (size_t j = 0; j < scaling.mean.size(); ++j) {
     const double mean = std::abs(scaling.mean[j]), deviation = scaling.deviation[j];
@@ -75,8 +127,8 @@ bool is_safe(const Scaling& scaling) {
   return true;
 }
 
-template <class T>
-Scaling scaling_in_units(const Matrix<T>& X, const std::vector<double>& unit, ColumnSums<T>& sums) {
+template <class Rows>
+Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnSums<Rows>& sums) {
   const auto d = static_cast<size_t>(X.columns);
   Scaling out{std::vector<double>(d, 0.0), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0)};
   const auto first = sums([&](double x, size_t j) { return x / unit[j]; });
@@ -96,17 +148,17 @@ Scaling scaling_in_units(const Matrix<T>& X, const std::vector<double>& unit, Co
   return out;
 }
 
-template <class T>
-Scaling scaling_of(const Matrix<T>& X, std::span<const double> weight, Pool& pool, const Control& control) {
-  ColumnSums<T> sums(X, weight, pool, control);
+template <class Rows>
+Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, const Control& control) {
+  ColumnSums<Rows> sums(X, weight, pool, control);
   Scaling scaling = scaling_in_units(X, std::vector<double>(static_cast<size_t>(X.columns), 1.0), sums);
   return is_safe(scaling) ? scaling : scaling_in_units(X, safe_units(X), sums);
 }
 
 }  // namespace
 
-Scaling make_scaling(const AnyMatrix& X, std::span<const double> weight, Pool& pool, const Control& control) {
-  return std::visit([&](const auto& matrix) { return scaling_of(matrix, weight, pool, control); }, X);
+Scaling make_scaling(const AnyRows& X, std::span<const double> weight, Pool& pool, const Control& control) {
+  return std::visit([&](const auto& rows) { return scaling_of(rows, weight, pool, control); }, X);
 }
 
 }  // namespace boscage

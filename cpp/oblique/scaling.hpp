@@ -6,17 +6,24 @@
 
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "matrix.hpp"
 #include "parallel.hpp"
+#include "rows.hpp"
 
 namespace boscage {
+
+using AnyRows = std::variant<Matrix<float>, Matrix<double>, SparseRows<float, int32_t>, SparseRows<float, int64_t>,
+                             SparseRows<double, int32_t>, SparseRows<double, int64_t>>;
 
 struct Scaling {
   std::vector<double> mean, deviation;
   std::vector<double> inverse;  // 1 / deviation; 0 for a constant column
 
+  // x in the user's units, a missing value at its mean.
+  double plain(double x, size_t column) const { return x == x ? x : mean[column]; }
   double scaled(double x, size_t column) const {
     // Halves cannot overflow where x - mean could.
     return (0.5 * x - 0.5 * mean[column]) * (2.0 * inverse[column]);
@@ -24,6 +31,6 @@ struct Scaling {
 };
 
 // weight may be empty: every row counts 1.
-Scaling make_scaling(const AnyMatrix& X, std::span<const double> weight, Pool& pool, const Control& control);
+Scaling make_scaling(const AnyRows& X, std::span<const double> weight, Pool& pool, const Control& control);
 
 }  // namespace boscage

@@ -4,33 +4,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "lanes.hpp"
+
 namespace boscage {
 
 namespace {
-
-// One body, compiled for several instruction sets. Multiplications and additions stay apart and lanes are fixed, so
-// all of them give the same bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define BOSCAGE_CLONES
-#endif
-#define BOSCAGE_INLINE inline __attribute__((always_inline))
-
-typedef double Lanes __attribute__((vector_size(64)));
-typedef int64_t Bits __attribute__((vector_size(64)));
-typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // lanes never leave an inlined function
-
-BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
-BOSCAGE_INLINE Lanes load(const float* from) {
-  return __builtin_convertvector(*reinterpret_cast<const LoadFloat*>(from), Lanes);
-}
-BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
-BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
-BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
 
 // e^x for x <= 0: 2^k times a polynomial of the rest, |rest| <= ln 2 / 2.
 BOSCAGE_INLINE Lanes exp_of_negative(Lanes x) {
@@ -182,6 +160,23 @@ void expit_lanes(const double* z, double* right, double* left) {
   store(left, sides.left);
 }
 
+double entropy_of_sides(const double* sums, double all, std::vector<double>& factor) {
+  constexpr double kFloor = 1e-300;
+  double right = 0, left = 0, bits = 0;
+  for (size_t c = 0; c < factor.size(); ++c) {
+    right += sums[2 * c];
+    left += sums[2 * c + 1];
+  }
+  for (size_t c = 0; c < factor.size(); ++c) {
+    const double r = sums[2 * c], l = sums[2 * c + 1];
+    const double right_bits = std::log2(std::max(right, kFloor) / std::max(r, kFloor));
+    const double left_bits = std::log2(std::max(left, kFloor) / std::max(l, kFloor));
+    bits += r * right_bits + l * left_bits;
+    factor[c] = (right_bits - left_bits) / all;
+  }
+  return bits / all;
+}
+
 template <class T>
 SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> rows, int classes, double l2, Pool* pool,
                             const Control& control)
@@ -217,26 +212,7 @@ double SoftEntropy<T>::value(std::span<const double> theta) {
   add_pairwise(parts_, blocks_, stretch);
   double squares = 0;
   for (size_t j = 0; j + 1 < theta_.size(); ++j) squares += theta_[j] * theta_[j];
-  return sides() + l2_ / (2 * std::sqrt(all_)) * squares;
-}
-
-// Entropy of the two sides from their class weights, and what a row of each class adds to the gradient.
-template <class T>
-double SoftEntropy<T>::sides() {
-  constexpr double kFloor = 1e-300;
-  double right = 0, left = 0, bits = 0;
-  for (int c = 0; c < classes_; ++c) {
-    right += parts_[static_cast<size_t>(2 * c)];
-    left += parts_[static_cast<size_t>(2 * c + 1)];
-  }
-  for (int c = 0; c < classes_; ++c) {
-    const double r = parts_[static_cast<size_t>(2 * c)], l = parts_[static_cast<size_t>(2 * c + 1)];
-    const double right_bits = std::log2(std::max(right, kFloor) / std::max(r, kFloor));
-    const double left_bits = std::log2(std::max(left, kFloor) / std::max(l, kFloor));
-    bits += r * right_bits + l * left_bits;
-    factor_[static_cast<size_t>(c)] = (right_bits - left_bits) / all_;
-  }
-  return bits / all_;
+  return entropy_of_sides(parts_.data(), all_, factor_) + l2_ / (2 * std::sqrt(all_)) * squares;
 }
 
 template <class T>

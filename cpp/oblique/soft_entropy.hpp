@@ -28,8 +28,6 @@ class SoftEntropy {
   std::span<const double> gradient();
 
  private:
-  double sides();
-
   const Tile<T>& tile_;
   int classes_;
   double l2_, all_ = 0;
@@ -41,6 +39,10 @@ class SoftEntropy {
   std::vector<double> theta_, parts_, gradient_;  // parts: sums of each block
   std::vector<double> factor_;                    // by class: log2 of W_R W_L^k / (W_L W_R^k), over the weight
 };
+
+// Entropy (bits) of two sides over `all`, the weight of both, from class weights right, left, right, left ...; `factor`
+// gets what a row of each class adds to the gradient, by unit of s(z) s(-z).
+double entropy_of_sides(const double* sums, double all, std::vector<double>& factor);
 
 // s(z) and s(-z), eight at a time: within 1e-14 of the exact ones, relative. For tests.
 void expit_lanes(const double* z, double* right, double* left);

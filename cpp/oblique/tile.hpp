@@ -1,4 +1,4 @@
-// The scaled rows of one node, side by side in memory for the kernels.
+// The scaled rows of one node, side by side in memory for the kernels, in those columns that matter there.
 //
 // Rows stand in groups of eight: the eight values of a column lie next to each other, so eight rows are
 // multiplied at once whatever the number of columns. The last group is filled up with rows of zeros.
@@ -9,27 +9,28 @@
 #include <span>
 #include <vector>
 
+#include "lanes.hpp"
 #include "matrix.hpp"
 #include "oblique/block_sum.hpp"
 #include "oblique/scaling.hpp"
 
 namespace boscage {
 
-constexpr int64_t kLanes = 8;
-
 template <class T>
 class Tile {
  public:
-  Tile(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows, Pool* pool)
-      : rows_(static_cast<int64_t>(rows.size())), columns_(X.columns) {
+  Tile(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows, std::span<const uint32_t> columns,
+       Pool* pool)
+      : rows_(static_cast<int64_t>(rows.size())), columns_(static_cast<int64_t>(columns.size())) {
     const int64_t groups = (rows_ + kLanes - 1) / kLanes;
     values_.resize(static_cast<size_t>(groups * kLanes * columns_));
     const bool by_column = X.column_stride > X.row_stride;
     for_blocks(block_count(rows_), pool, [&](int64_t block) {
       const int64_t begin = block * kBlockRows, end = std::min(rows_, begin + kBlockRows);
       const auto put = [&](int64_t i, int64_t j) {
-        const auto x = static_cast<double>(X(rows[static_cast<size_t>(i)], j));
-        const double value = scaling.scaled(x, static_cast<size_t>(j));
+        const uint32_t column = columns[static_cast<size_t>(j)];
+        const auto x = static_cast<double>(X(rows[static_cast<size_t>(i)], column));
+        const double value = scaling.scaled(x, column);
         place(i, j) = std::isnan(value) ? T(0) : static_cast<T>(value);
       };
       if (by_column) {
@@ -46,15 +47,6 @@ class Tile {
   int64_t columns() const { return columns_; }
   int64_t groups() const { return (rows_ + kLanes - 1) / kLanes; }
   const T* group(int64_t number) const { return values_.data() + number * kLanes * columns_; }
-  T operator()(int64_t row, int64_t column) const { return const_cast<Tile*>(this)->place(row, column); }
-
-  // Are all rows the same? Then no test can tell them apart.
-  bool is_one_point() const {
-    for (int64_t i = 1; i < rows_; ++i)
-      for (int64_t j = 0; j < columns_; ++j)
-        if ((*this)(i, j) != (*this)(0, j)) return false;
-    return true;
-  }
 
  private:
   T& place(int64_t row, int64_t column) {

@@ -1,8 +1,11 @@
 #include "oblique/wodt.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "oblique/minimise.hpp"
 #include "oblique/soft_entropy.hpp"
+#include "oblique/sparse_entropy.hpp"
 #include "rng.hpp"
 
 namespace boscage {
@@ -12,59 +15,138 @@ namespace {
 // Starts tried beyond n_init while no start has led to a valid cut.
 constexpr int kMoreStarts = 2;
 
+// The soft entropy of a node in some of its columns, for dense and for sparse rows.
 template <class T>
-std::vector<double> minimise(SoftEntropy<T>& objective, std::span<const double> start, const LbfgsOptions& options) {
-  Lbfgs optimiser(start, options);
-  while (optimiser.need() != Lbfgs::Need::done) {
-    if (optimiser.need() == Lbfgs::Need::value) {
-      optimiser.tell_value(objective.value(optimiser.point()));
-    } else {
-      optimiser.tell_gradient(objective.gradient());
+class DenseObjective {
+ public:
+  DenseObjective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
+                 std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control)
+      : tile_(X, data.scaling, offers.rows(), columns, inner),
+        entropy_(tile_, offers.node().local(), offers.node().classes(), l2, inner, control) {}
+  DenseObjective(const DenseObjective&) = delete;  // the entropy looks into the tile
+  DenseObjective& operator=(const DenseObjective&) = delete;
+
+  double value(std::span<const double> theta) { return entropy_.value(theta); }
+  std::span<const double> gradient() { return entropy_.gradient(); }
+
+ private:
+  Tile<T> tile_;
+  SoftEntropy<T> entropy_;
+};
+
+template <class T>
+DenseObjective<T> make_objective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
+                                 std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control) {
+  return DenseObjective<T>(X, data, offers, columns, l2, inner, control);
+}
+
+template <class T, class Index>
+SparseEntropy make_objective(const SparseRows<T, Index>& X, const ObliqueData& data, const NodeOffers& offers,
+                             std::span<const uint32_t> columns, double l2, Pool*, const Control& control) {
+  return SparseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), offers.node().classes(), l2,
+                       control);
+}
+
+// One node's search. Directions are found in the columns that vary there; the others get no weight.
+template <class Rows>
+class Search {
+ public:
+  Search(const Rows& X, const ObliqueData& data, NodeOffers& offers, const WodtOptions& options, Pool* inner,
+         const Control& control)
+      : X_(X), data_(data), offers_(offers), options_(options), inner_(inner), control_(control) {}
+
+  void run() {
+    std::vector<uint32_t> columns = varying_columns(data_, offers_.rows());
+    std::erase_if(columns, [&](uint32_t j) { return !(data_.scaling.inverse[j] > 0); });
+    if (!columns.empty()) {
+      from_random(columns);
+      if (options_.sparsity_tolerance >= 0 && offers_.has_test()) thin(std::move(columns));
+    }
+    if (!offers_.has_test()) offers_.offer_axis();
+  }
+
+ private:
+  auto objective(std::span<const uint32_t> columns) const {
+    return make_objective(X_, data_, offers_, columns, options_.l2, inner_, control_);
+  }
+
+  void from_random(const std::vector<uint32_t>& columns) {
+    auto entropy = objective(columns);
+    const size_t size = columns.size(), all = static_cast<size_t>(data_.columns()) + 1;
+    const double length = 1.0 / std::sqrt(static_cast<double>(size + 1));
+    std::vector<double> start(size + 1);
+    for (int s = 0; s < options_.n_init + kMoreStarts; ++s) {
+      if (s >= options_.n_init && offers_.has_test()) break;
+      for (size_t j = 0; j <= size; ++j) {
+        const uint64_t draw = static_cast<uint64_t>(s) * all + (j < size ? columns[j] : all - 1);
+        start[j] = length * normal(options_.seed, offers_.path(), draw);
+      }
+      const auto found = minimise(entropy, start, options_.lbfgs);
+      const auto theta = spread(columns, found);
+      const bool stands = !options_.recut && offers_.offer(theta, found.back()) >= 0;
+      if (!stands) offers_.offer(theta, kFindThreshold);
     }
   }
-  return {optimiser.best().begin(), optimiser.best().end()};
-}
+
+  // Weights of some columns among those of all.
+  std::vector<double> spread(std::span<const uint32_t> columns, std::span<const double> theta) const {
+    std::vector<double> all(static_cast<size_t>(data_.columns()), 0.0);
+    for (size_t j = 0; j < columns.size(); ++j) all[columns[j]] = theta[j];
+    return all;
+  }
+
+  // Fewer terms: the largest half of them, fitted again, as long as the gain allows; then between the last two sizes.
+  void thin(std::vector<uint32_t> columns) {
+    const double least = (1 - options_.sparsity_tolerance) * offers_.best_gain();
+    size_t too_few = 0;
+    while (columns.size() > too_few + 1) {
+      const size_t wanted = (columns.size() + too_few) / 2;
+      std::vector<uint32_t> kept = largest(columns, std::max<size_t>(wanted, 1));
+      if (fit_again(kept, least)) {
+        columns = std::move(kept);
+      } else {
+        too_few = kept.size();
+      }
+    }
+  }
+
+  double term(uint32_t column) const { return offers_.best().test.weights[column] * data_.scaling.deviation[column]; }
+
+  std::vector<uint32_t> largest(std::vector<uint32_t> columns, size_t count) const {
+    std::stable_sort(columns.begin(), columns.end(),
+                     [&](uint32_t a, uint32_t b) { return std::abs(term(a)) > std::abs(term(b)); });
+    columns.resize(count);
+    std::sort(columns.begin(), columns.end());
+    return columns;
+  }
+
+  bool fit_again(const std::vector<uint32_t>& columns, double least) {
+    auto entropy = objective(columns);
+    const Test& test = offers_.best().test;
+    std::vector<double> start(columns.size() + 1);
+    start.back() = -test.threshold;
+    for (size_t j = 0; j < columns.size(); ++j) {
+      start[j] = term(columns[j]);
+      start.back() += test.weights[columns[j]] * data_.scaling.mean[columns[j]];
+    }
+    const auto found = minimise(entropy, start, options_.lbfgs);
+    const auto theta = spread(columns, found);
+    return (!options_.recut && offers_.offer_instead(theta, found.back(), least)) ||
+           offers_.offer_instead(theta, kFindThreshold, least);
+  }
+
+  const Rows& X_;
+  const ObliqueData& data_;
+  NodeOffers& offers_;
+  const WodtOptions& options_;
+  Pool* inner_;
+  const Control& control_;
+};
 
 }  // namespace
 
-std::vector<double> fit_plane(const ObliqueData& data, std::span<const uint32_t> rows,
-                              std::span<const WeightedRow> labels, int classes, std::span<const double> start,
-                              const Control& control) {
-  return std::visit(
-      [&]<class T>(const Matrix<T>& X) {
-        const Tile<T> tile(X, data.scaling, rows, nullptr);
-        SoftEntropy<T> objective(tile, labels, classes, 0.0, nullptr, control);
-        LbfgsOptions options;
-        options.max_iter = 300;
-        options.tolerance = 1e-8;
-        return minimise(objective, start, options);
-      },
-      data.X);
-}
-
 void Wodt::search(const ObliqueData& data, NodeOffers& offers, Pool* inner, const Control& control) const {
-  std::visit([&](const auto& X) { search_rows(X, data, offers, inner, control); }, data.X);
-}
-
-template <class T>
-void Wodt::search_rows(const Matrix<T>& X, const ObliqueData& data, NodeOffers& offers, Pool* inner,
-                       const Control& control) const {
-  const Tile<T> tile(X, data.scaling, offers.rows(), inner);
-  if (!tile.is_one_point()) {
-    SoftEntropy<T> objective(tile, offers.node().local(), offers.node().classes(), options_.l2, inner, control);
-    const auto size = static_cast<size_t>(objective.size());
-    const double length = 1.0 / std::sqrt(static_cast<double>(size));
-    std::vector<double> start(size);
-    for (int s = 0; s < options_.n_init + kMoreStarts; ++s) {
-      if (s >= options_.n_init && offers.has_test()) break;
-      for (size_t j = 0; j < size; ++j)
-        start[j] = length * normal(options_.seed, offers.path(), static_cast<uint64_t>(s) * size + j);
-      const auto theta = minimise(objective, start, options_.lbfgs);
-      const bool stands = !options_.recut && offers.offer(theta, theta.back()) >= 0;
-      if (!stands) offers.offer(theta, kFindThreshold);
-    }
-  }
-  if (!offers.has_test()) offers.offer_axis();
+  std::visit([&](const auto& X) { Search(X, data, offers, options_, inner, control).run(); }, data.X);
 }
 
 }  // namespace boscage

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "oblique/family.hpp"
 #include "oblique/lbfgs.hpp"
@@ -14,14 +12,10 @@ struct WodtOptions {
   double l2 = 0;
   int n_init = 1;
   bool recut = true;
+  double sparsity_tolerance = -1;  // share of the gain that may go with small terms; below 0: keep all terms
   uint64_t seed = 0;
   LbfgsOptions lbfgs;
 };
-
-// The hyperplane (bias last, scaled columns) of least soft entropy near `start`, for rows with labels of their own.
-std::vector<double> fit_plane(const ObliqueData& data, std::span<const uint32_t> rows,
-                              std::span<const WeightedRow> labels, int classes, std::span<const double> start,
-                              const Control& control);
 
 class Wodt : public ObliqueFamily {
  public:
@@ -30,10 +24,6 @@ class Wodt : public ObliqueFamily {
   void search(const ObliqueData& data, NodeOffers& offers, Pool* inner, const Control& control) const override;
 
  private:
-  template <class T>
-  void search_rows(const Matrix<T>& X, const ObliqueData& data, NodeOffers& offers, Pool* inner,
-                   const Control& control) const;
-
   WodtOptions options_;
 };
 

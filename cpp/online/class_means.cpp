@@ -1,8 +1,18 @@
 #include "online/class_means.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "rng.hpp"
+
 namespace boscage::online {
+
+namespace {
+
+constexpr uint64_t profile_stream = 0x70726f66;
+
+}  // namespace
 
 float MeanRows::project(int64_t at, const Floats& direction) const {
   if (dense_) {
@@ -61,6 +71,32 @@ void ClassMeans::shift(int32_t from, int32_t to, RawRow& raw) const {
   const double* old_mean = means_.data() + from * features_;
   const double* new_mean = means_.data() + to * features_;
   for (int64_t j = 0; j < features_; ++j) raw.values[static_cast<size_t>(j)] += new_mean[j] - old_mean[j];
+}
+
+Row ClassMeans::draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values,
+                         std::vector<int32_t>& indices) const {
+  const HashedWeights& sums = sums_[static_cast<size_t>(label)];
+  const auto share = static_cast<float>(1.0 / weights_[static_cast<size_t>(label)]);
+  indices.clear();
+  sums.for_each([&](const HashedWeights::Cell& cell) {
+    const double chance = std::fabs(static_cast<double>(cell.weight * share)) / static_cast<double>(size);
+    if (uniform(seed ^ profile_stream, draw, static_cast<uint64_t>(cell.feature)) < chance)
+      indices.push_back(cell.feature);
+  });
+  std::sort(indices.begin(), indices.end());
+  values.clear();
+  double square = 0;
+  for (const int32_t feature : indices) {
+    const float mean = sums.find(feature)->weight * share;
+    const float value = std::fabs(mean) > size ? mean : std::copysign(size, mean);
+    values.push_back(value);
+    square += static_cast<double>(value) * static_cast<double>(value);
+  }
+  const auto shrink = static_cast<float>(square > 0 ? 1.0 / std::sqrt(square) : 0.0);
+  for (float& value : values) value *= shrink;
+  values.push_back(1.0f);
+  indices.push_back(static_cast<int32_t>(features_));
+  return {values.data(), indices.data(), static_cast<int64_t>(values.size())};
 }
 
 MeanRows ClassMeans::rows(const std::vector<int32_t>& labels, const Scaling& scaling) const {

@@ -40,6 +40,11 @@ class ClassMeans {
 
   // Moves a dense row from one class to another by the difference of their means.
   void shift(int32_t from, int32_t to, RawRow& raw) const;
+  // A made-up sparse row of a class: each feature of the class's mean is present by chance, so that rows made in this
+  // way have that mean. `size` is the usual size of a scaled entry: |mean| / size is the chance of a feature, and its
+  // value then +-size (the mean itself where that is larger). Length 1, with the constant; equal draws, equal rows.
+  Row draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values,
+               std::vector<int32_t>& indices) const;
   MeanRows rows(const std::vector<int32_t>& labels, const Scaling& scaling) const;
   // Variance within classes of every scaled column, kept away from zero.
   std::vector<float> variance(const Scaling& scaling) const;

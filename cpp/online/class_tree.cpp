@@ -204,43 +204,74 @@ void ClassTree::train(const Row& row, int32_t label, float weight, float rate, f
   }
 }
 
+void ClassTree::narrow(int64_t width, Beam& beam) {
+  const auto count = static_cast<int64_t>(beam.next_nodes.size());
+  if (count <= width) return;
+  beam.keys.resize(static_cast<size_t>(count));
+  sortable_keys(beam.next_scores.data(), count, beam.keys.data());
+  const uint32_t least = kth_largest(beam.keys.data(), count, width);
+  int64_t above = 0, equal = 0;
+  for (const uint32_t key : beam.keys) above += key > least, equal += key == least;
+  int32_t last = INT32_MAX;  // of those with the least score, the largest node number kept
+  if (above + equal > width) {
+    std::vector<int32_t> tied;
+    for (int64_t i = 0; i < count; ++i)
+      if (beam.keys[static_cast<size_t>(i)] == least) tied.push_back(beam.next_nodes[static_cast<size_t>(i)]);
+    std::nth_element(tied.begin(), tied.begin() + (width - above - 1), tied.end());
+    last = tied[static_cast<size_t>(width - above - 1)];
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const int32_t node = beam.next_nodes[i];
+    const uint32_t key = beam.keys[i];
+    beam.next_nodes[kept] = node;
+    beam.next_scores[kept] = beam.next_scores[i];
+    kept += static_cast<size_t>((key > least) | ((key == least) & (node <= last)));
+  }
+  beam.next_nodes.resize(kept);
+  beam.next_scores.resize(kept);
+}
+
 void ClassTree::retrieve(const Row& row, int64_t width, Beam& beam, std::vector<int32_t>& labels) const {
-  beam.now.assign(1, {0.0f, 0});
-  const auto better = [](const Beam::Item& a, const Beam::Item& b) {
-    return a.score != b.score ? a.score > b.score : a.node < b.node;
-  };
+  beam.nodes.assign(1, 0);
+  beam.scores.assign(1, 0.0f);
   for (;;) {
-    beam.next.clear();
+    beam.next_nodes.clear();
+    beam.next_scores.clear();
     beam.routers.clear();
-    beam.nodes.clear();
-    for (const auto& item : beam.now) {
-      const Node& node = nodes_[static_cast<size_t>(item.node)];
+    beam.parents.clear();
+    for (size_t i = 0; i < beam.nodes.size(); ++i) {
+      const Node& node = nodes_[static_cast<size_t>(beam.nodes[i])];
       if (node.router < 0) {
-        beam.next.push_back(item);
+        beam.next_nodes.push_back(beam.nodes[i]);
+        beam.next_scores.push_back(beam.scores[i]);
       } else {
         beam.routers.push_back(node.router);
-        beam.nodes.push_back(static_cast<int32_t>(&item - beam.now.data()));
+        beam.parents.push_back(static_cast<int32_t>(i));
       }
     }
-    if (beam.routers.empty()) break;
-    beam.margins.resize(beam.routers.size());
-    routers_.margins(row, beam.routers.data(), static_cast<int64_t>(beam.routers.size()), beam.margins.data());
-    for (size_t i = 0; i < beam.routers.size(); ++i) {
-      const auto& item = beam.now[static_cast<size_t>(beam.nodes[i])];
-      const Node& node = nodes_[static_cast<size_t>(item.node)];
+    const size_t count = beam.routers.size(), leaves = beam.next_nodes.size();
+    if (count == 0) break;
+    beam.margins.resize(count);
+    routers_.margins(row, beam.routers.data(), static_cast<int64_t>(count), beam.margins.data());
+    beam.next_nodes.resize(leaves + 2 * count);
+    beam.next_scores.resize(leaves + 2 * count);
+    for (size_t i = 0; i < count; ++i) {
+      const auto parent = static_cast<size_t>(beam.parents[i]);
+      const Node& node = nodes_[static_cast<size_t>(beam.nodes[parent])];
       const float margin = beam.margins[i];
-      const float both = item.score + log_sigmoid(std::fabs(margin));
-      beam.next.push_back({both - std::max(margin, 0.0f), node.left});
-      beam.next.push_back({both + std::min(margin, 0.0f), node.right});
+      const float both = beam.scores[parent] + log_sigmoid(std::fabs(margin));
+      beam.next_nodes[leaves + 2 * i] = node.left;
+      beam.next_nodes[leaves + 2 * i + 1] = node.right;
+      beam.next_scores[leaves + 2 * i] = both - std::max(margin, 0.0f);
+      beam.next_scores[leaves + 2 * i + 1] = both + std::min(margin, 0.0f);
     }
-    if (static_cast<int64_t>(beam.next.size()) > width) {
-      std::nth_element(beam.next.begin(), beam.next.begin() + width, beam.next.end(), better);
-      beam.next.resize(static_cast<size_t>(width));
-    }
-    std::swap(beam.now, beam.next);
+    narrow(width, beam);
+    std::swap(beam.nodes, beam.next_nodes);
+    std::swap(beam.scores, beam.next_scores);
   }
-  for (const auto& item : beam.now) {
-    const auto& own = nodes_[static_cast<size_t>(item.node)].labels;
+  for (const int32_t node : beam.nodes) {
+    const auto& own = nodes_[static_cast<size_t>(node)].labels;
     labels.insert(labels.end(), own.begin(), own.end());
   }
 }

@@ -13,14 +13,11 @@
 
 namespace boscage::online {
 
+// Work space of the search: nodes of a level with their path scores, one array each.
 struct Beam {
-  struct Item {
-    float score = 0;
-    int32_t node = 0;
-  };
-  std::vector<Item> now, next;
-  std::vector<int32_t> routers, nodes;
-  Floats margins;
+  std::vector<int32_t> nodes, next_nodes, routers, parents;
+  Floats scores, next_scores, margins;
+  std::vector<uint32_t> keys;  // scores as whole numbers in the same order
 };
 
 class ClassTree {
@@ -63,6 +60,8 @@ class ClassTree {
 
   void grow(int32_t node, std::vector<int32_t> members, uint64_t path, const std::vector<int32_t>& labels,
             const MeanRows& means, const std::vector<float>& variance);
+  // Keeps the `width` best of the next level, ties by node number, in the order they stand in.
+  static void narrow(int64_t width, Beam& beam);
   Halves halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const;
   void start_router(int32_t router, const Halves& halves, const MeanRows& means, const std::vector<float>& variance);
   void place(int32_t node, const std::vector<int32_t>& labels);

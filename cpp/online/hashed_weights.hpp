@@ -54,6 +54,14 @@ class HashedWeights {
     }
   }
 
+  // Calls visit(cell) for every cell, in no particular order: what comes of it must not depend on the order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Cell& cell : cells_) {
+      if (cell.feature >= 0) visit(cell);
+    }
+  }
+
   std::vector<Cell> sorted() const {
     std::vector<Cell> all;
     for (const Cell& cell : cells_) {

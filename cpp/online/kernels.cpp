@@ -1,5 +1,6 @@
 #include "online/kernels.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -46,6 +47,15 @@ BOSCAGE_INLINE float averaged_dot_row(const float* x, const float* row, const fl
   return fold(sum);
 }
 
+// Listed rows lie anywhere in memory: asks for the beginnings of the next four before they are read. The processor
+// sees by itself how a long row goes on.
+BOSCAGE_INLINE void prefetch_rows(const float* rows, int64_t stride, const int32_t* ids, int64_t first, int64_t count) {
+  constexpr int64_t most = 128;
+  const int64_t end = first + 4 < count ? first + 4 : count, length = stride < most ? stride : most;
+  for (int64_t i = first; i < end; ++i)
+    for (int64_t j = 0; j < length; j += lanes) __builtin_prefetch(rows + ids[i] * stride + j);
+}
+
 }  // namespace
 
 BOSCAGE_CLONES
@@ -54,6 +64,7 @@ void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids,
   for (; i + 4 <= count; i += 4) {  // four rows at a time share the loads of x and hide each other's latency
     const float* row[4];
     for (int64_t k = 0; k < 4; ++k) row[k] = rows + (ids == nullptr ? i + k : ids[i + k]) * stride;
+    if (ids != nullptr) prefetch_rows(rows, stride, ids, i + 4, count);
     Lanes sum0{}, sum1{}, sum2{}, sum3{};
     for (int64_t j = 0; j < stride; j += lanes) {
       const Lanes here = at(x + j);
@@ -147,6 +158,26 @@ float median_step(const float* x, const Step& step, float direction, float limit
   const float factor = reach > 0 ? direction * (step.rate * (change / reach)) : 0.0f;
   for (int64_t j = 0; j < n; ++j) weights[j] += factor * scratch[j];
   return change;
+}
+
+BOSCAGE_CLONES
+void sortable_keys(const float* values, int64_t n, uint32_t* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto bits = std::bit_cast<uint32_t>(values[i]);
+    out[i] = bits ^ (bits >> 31 ? 0xffffffffU : 0x80000000U);
+  }
+}
+
+BOSCAGE_CLONES
+uint32_t kth_largest(const uint32_t* keys, int64_t n, int64_t k) {
+  uint32_t found = 0;
+  for (int bit = 31; bit >= 0; --bit) {
+    const uint32_t tried = found | (1U << bit);
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n; ++i) count += keys[i] >= tried ? 1U : 0U;
+    if (static_cast<int64_t>(count) >= k) found = tried;
+  }
+  return found;
 }
 
 BOSCAGE_CLONES

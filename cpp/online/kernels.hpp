@@ -75,6 +75,11 @@ void adagrad_classes(float x, const float* gradients, const float* starts, const
 float median_step(const float* x, const Step& step, float direction, float limit, float* weights, float* squares,
                   float* scratch, int64_t n);
 
+// Floats as whole numbers in the same order, and the k-th largest of some (1 <= k <= n), found bit by bit: a few passes
+// of comparisons without a branch, where sorting would guess wrong at every second one.
+void sortable_keys(const float* values, int64_t n, uint32_t* out);
+uint32_t kth_largest(const uint32_t* keys, int64_t n, int64_t k);
+
 // Replaces scores by exp(score - largest) / sum; n may be any number, scores needs no padding.
 void softmax(float* scores, int64_t n);
 

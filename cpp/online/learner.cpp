@@ -14,7 +14,6 @@ constexpr float skip_below = 0.003f;    // gradients below this are not worth a 
 constexpr float create_above = 0.05f;   // sparse rows: gradients below this make no new entry
 constexpr double clock_unit = 1024;     // keeps the fourth power of the time finite
 constexpr int64_t rebuild_until = 64;   // rows per known class after which the class tree stays as it is
-constexpr int probes = 2;               // classes looked at for replay after each row
 
 }  // namespace
 
@@ -63,21 +62,35 @@ void Learner::learn(const Batch& batch, const int32_t* labels, const double* wei
     if (!(weight > 0)) continue;
     read_row(batch, row, sparse, work_.raw);
     learn_row(work_.raw, labels[row], weight, keep, work_);
-    for (int probe = 0; replay && probe < probes; ++probe) replay_row(2 * (examples_ * probes + probe), work_);
+    for (int probe = 0; replay && probe < Reservoir::probes; ++probe) {
+      replay_row(2 * (examples_ * Reservoir::probes + probe), work_);
+    }
   }
 }
 
-// Trains on a stored row of a random class if the class is overdue. Few rows per class are stored, so with dense rows
-// every second time the row is another class's, moved by the difference of the class means.
+// Trains on a stored row of a random class if the class is overdue. Few rows per class are stored, so every second
+// time the row is made up from the class's mean, which knows all its rows: dense rows are another class's, moved by the
+// difference of the means; sparse rows are drawn feature by feature.
 void Learner::replay_row(int64_t draw, Workspace& work) {
   const int32_t label = reservoir_.pick_class(draw);
-  if (label < 0 || !reservoir_.overdue(label)) return;
-  const bool borrow = config_.centred && (examples_ & 1) == 1;
-  const int32_t source = borrow ? reservoir_.pick_class(draw + 1) : label;
+  if (label < 0) return;
+  const bool overdue = reservoir_.overdue(label);
+  reservoir_.note(overdue);
+  if (!overdue) return;
+  const bool made_up = (examples_ & 1) == 1;
+  const int32_t source = made_up && config_.centred ? reservoir_.pick_class(draw + 1) : label;
   double weight = 1;
   reservoir_.recall(source, draw, work.raw, weight);
   if (source != label) means_.shift(source, label, work.raw);
-  train(scaling_.scale(work.raw, work.values, work.indices), label, weight, work);
+  Row row = scaling_.scale(work.raw, work.values, work.indices);
+  if (made_up && !config_.centred && row.size > 1) {
+    float size = 0;  // mean entry of the stored row, its constant left out
+    for (int64_t j = 0; j + 1 < row.size; ++j) size += std::fabs(row.values[j]);
+    size /= static_cast<float>(row.size - 1);
+    if (size > 0)
+      row = means_.draw_row(label, size, config_.seed, static_cast<uint64_t>(draw), work.values, work.indices);
+  }
+  train(row, label, weight, work);
 }
 
 void Learner::meet(int32_t label) {
@@ -149,6 +162,9 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   }
   work.scores.resize(ids.size());
   scorers_.scores(row, ids, all, nullptr, work.scratch, work.scores.data());
+  if (reservoir_.flooded()) {
+    for (size_t i = 0; i < ids.size(); ++i) work.scores[i] += reservoir_.head_start(ids[i]);
+  }
   softmax(work.scores.data(), static_cast<int64_t>(ids.size()));
   work.steps.clear();
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "online/reservoir.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rng.hpp"
 
@@ -50,6 +51,17 @@ bool Reservoir::overdue(int32_t label) const {
   return gap * static_cast<double>(own.seen) > patience * static_cast<double>(seen_);
 }
 
+// Of all steps, 1 / (1 + replays per row) are rows of the stream; a class last met g rows ago has about a share of
+// 1 / (g + 1) of these. The others are replays, spread evenly.
+float Reservoir::head_start(int32_t label) const {
+  const double replays = probes * overdue_share_;
+  const auto gap = static_cast<double>(seen_ - classes_[static_cast<size_t>(label)].last);
+  const auto stocked = static_cast<double>(stocked_.size());
+  const double whole = std::log((stocked / (gap + 1) + replays) / (1 + replays));
+  // Dense rows are learnt in few steps, and a full head start would take too much of these (found by trial).
+  return static_cast<float>(dense_ ? whole / 2 : whole);
+}
+
 void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const {
   const Class& own = classes_[static_cast<size_t>(label)];
   const double u = uniform(seed_, row_stream, static_cast<uint64_t>(draw));
@@ -78,6 +90,7 @@ void Reservoir::save(Archive& archive) const {
     row_offsets.push_back(static_cast<int64_t>(weights.size()));
   }
   archive["replay.numbers"] = std::vector<int64_t>{seen_};
+  archive["replay.overdue_share"] = std::vector<double>{overdue_share_};
   archive["replay.seen"] = std::move(seen);
   archive["replay.last"] = std::move(last);
   archive["replay.stocked"] = stocked_;
@@ -93,6 +106,8 @@ void Reservoir::load(Reader& reader, int64_t classes) {
   if (per_class_ == 0) return;
   constexpr int64_t most = int64_t{1} << 53;
   seen_ = reader.take_index<int64_t>("replay.numbers", 1, 0, most)[0];
+  overdue_share_ = reader.take_finite<double>("replay.overdue_share", 1, 0.0)[0];
+  if (overdue_share_ > 1) throw BadState("'replay.overdue_share' of the state is above 1");
   const auto seen = reader.take_index<int64_t>("replay.seen", classes, 0, seen_ + 1);
   const auto last = reader.take_index<int64_t>("replay.last", classes, 0, seen_ + 1);
   stocked_ = reader.take_index<int32_t>("replay.stocked", -1, 0, classes);

@@ -14,6 +14,8 @@ namespace boscage::online {
 
 class Reservoir {
  public:
+  static constexpr int probes = 2;  // classes looked at for replay after each row
+
   Reservoir() = default;
   Reservoir(int64_t features, bool dense, int64_t per_class, uint64_t seed)
       : features_(features), dense_(dense), per_class_(per_class), seed_(seed) {}
@@ -24,6 +26,12 @@ class Reservoir {
   // A random class with stored rows; -1 if there is none. Draws are numbered: equal numbers, equal answers.
   int32_t pick_class(int64_t draw) const;
   bool overdue(int32_t label) const;
+  // Whether a class looked at was overdue. Where most are, a few classes flood the stream.
+  void note(bool was_overdue) { overdue_share_ += ((was_overdue ? 1.0 : 0.0) - overdue_share_) * note_share; }
+  bool flooded() const { return overdue_share_ > 0.5; }
+  // Log of how much more often a class is trained on now than if all were alike: in a flood a row's class can be told
+  // from the time alone, and what is known from the time need not be learnt as a weight.
+  float head_start(int32_t label) const;
   // One of the stored rows of a class.
   void recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const;
 
@@ -43,11 +51,14 @@ class Reservoir {
     std::vector<Stored> rows;
   };
 
+  static constexpr double note_share = 1.0 / 256;
+
   int64_t features_ = 0;
   bool dense_ = true;
   int64_t per_class_ = 0;
   uint64_t seed_ = 0;
   int64_t seen_ = 0;
+  double overdue_share_ = 0;  // of the classes looked at lately
   std::vector<Class> classes_;
   std::vector<int32_t> stocked_;  // classes with rows, in order of first appearance
 };

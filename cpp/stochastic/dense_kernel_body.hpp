@@ -40,6 +40,30 @@ inline void load(const T* x, const double* shift, int p, Doubles& value) {
   if constexpr (shifted) value -= packs(shift)[p];
 }
 
+// ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)) of each row's eight lanes.
+template <int rows>
+inline void add_lanes(const Doubles (*sum)[kPacks], double* out) {
+#if BOSCAGE_WIDTH == 8
+  if constexpr (rows == 8) {  // neighbours of two rows at once, three times
+    typedef int64_t Places __attribute__((vector_size(64)));
+    constexpr Places even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
+    const auto fold = [&](Doubles x, Doubles y) {
+      return __builtin_shuffle(x, y, even) + __builtin_shuffle(x, y, odd);
+    };
+    const Doubles low = fold(fold(sum[0][0], sum[1][0]), fold(sum[2][0], sum[3][0]));
+    const Doubles high = fold(fold(sum[4][0], sum[5][0]), fold(sum[6][0], sum[7][0]));
+    *reinterpret_cast<Doubles*>(out) = fold(low, high);
+    return;
+  }
+#endif
+  for (int r = 0; r < rows; ++r) {
+    double lane[8];
+    for (int p = 0; p < kPacks; ++p)
+      for (int k = 0; k < BOSCAGE_WIDTH; ++k) lane[p * BOSCAGE_WIDTH + k] = sum[r][p][k];
+    out[r] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  }
+}
+
 // theta.(x - shift) of `rows` rows: eight running sums each, every one in its own place.
 template <class T, bool shifted, int rows>
 inline void dots(const Columns<T>& c, const T* const* x, double* out) {
@@ -57,12 +81,7 @@ inline void dots(const Columns<T>& c, const T* const* x, double* out) {
   };
   for (int64_t j = 0; j < c.whole; j += 8) step(j, c.theta + j);
   if (c.whole < c.d) step(c.d - 8, c.last_theta);
-  for (int r = 0; r < rows; ++r) {
-    double lane[8];
-    for (int p = 0; p < kPacks; ++p)
-      for (int k = 0; k < BOSCAGE_WIDTH; ++k) lane[p * BOSCAGE_WIDTH + k] = sum[r][p][k];
-    out[r] = ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-  }
+  add_lanes<rows>(sum, out);
 }
 
 // sums += lever_r (x_r - shift) for `rows` rows of one class, one after the other.
@@ -98,61 +117,113 @@ inline void narrow_add(const Columns<T>& c, const T* x, double lever, double* su
   for (int64_t j = 0; j < c.d; ++j) sums[j] += lever * (static_cast<double>(x[j]) - (shifted ? c.shift[j] : 0.0));
 }
 
-struct Side {
-  double weight[kTile], lever[kTile];
+// A tile's rows with what is known of each; places that are not used have reach 0.
+template <class T>
+struct Tile {
+  const T* x[kTile];
+  int32_t label[kTile];
+  double score[kTile], reach[kTile], norm[kTile], weight[kTile];
+  int64_t at[kTile];
+  int count = 0;
 };
 
-// Adds a tile's rows, each to the sums of its class.
+struct Side {
+  double reach[kTile], weight[kTile], lever[kTile];
+  int64_t rows[kTile] = {0, 0, 0, 0, 0, 0, 0, 0};  // how many could go here, by place in the tile
+};
+
+// Adds rows of one class to its sums.
 template <class T, bool shifted>
-inline void add_tile(const DenseRun<T>& run, const Columns<T>& c, const T* const* x, const int32_t* label, int count,
-                     const Side& side, double* sums) {
+inline void add_class(const Columns<T>& c, const T* const* x, const double* weight, const double* lever, int count,
+                      double* sums) {
+  double total = sums[0], levers = sums[1];
   for (int i = 0; i < count; ++i) {
-    double* place = sums + label[i] * run.sums_stride;
-    place[0] += side.weight[i];
-    place[1] += side.lever[i];
-    if (c.d >= 8) {
-      add<T, shifted, 1>(c, x + i, side.lever + i, place + 2);
-    } else {
-      narrow_add<T, shifted>(c, x[i], side.lever[i], place + 2);
+    total += weight[i];
+    levers += lever[i];
+  }
+  sums[0] = total;
+  sums[1] = levers;
+  if (c.d < 8) {
+    for (int i = 0; i < count; ++i) narrow_add<T, shifted>(c, x[i], lever[i], sums + 2);
+    return;
+  }
+  switch (count) {
+    case 1:
+      return add<T, shifted, 1>(c, x, lever, sums + 2);
+    case 2:
+      return add<T, shifted, 2>(c, x, lever, sums + 2);
+    case 3:
+      return add<T, shifted, 3>(c, x, lever, sums + 2);
+    case 4:
+      return add<T, shifted, 4>(c, x, lever, sums + 2);
+    case 5:
+      return add<T, shifted, 5>(c, x, lever, sums + 2);
+    case 6:
+      return add<T, shifted, 6>(c, x, lever, sums + 2);
+    case 7:
+      return add<T, shifted, 7>(c, x, lever, sums + 2);
+    case 8:
+      return add<T, shifted, 8>(c, x, lever, sums + 2);
+  }
+}
+
+// Adds a tile's rows, each to the sums of its class, class by class so that sums are read and written once.
+template <class T, bool shifted>
+inline void add_tile(const DenseRun<T>& run, const Columns<T>& c, const Tile<T>& tile, const Side& side, double* sums) {
+  unsigned left = (1u << tile.count) - 1;
+  while (left != 0) {
+    const int32_t label = tile.label[__builtin_ctz(left)];
+    const T* x[kTile];
+    double weight[kTile], lever[kTile];
+    int count = 0;
+    for (int i = 0; i < tile.count; ++i) {  // no branch: labels are hard to guess
+      const bool mine = tile.label[i] == label;
+      x[count] = tile.x[i];
+      weight[count] = side.weight[i];
+      lever[count] = side.lever[i];
+      left &= ~(static_cast<unsigned>(mine) << i);
+      count += mine;
     }
+    add_class<T, shifted>(c, x, weight, lever, count, sums + label * run.sums_stride);
   }
 }
 
-template <class T, bool shifted>
-inline void score_tile(const Columns<T>& c, const T* const* x, int count, double* score) {
-  int i = 0;
+template <class T, bool shifted, int rows>
+inline void score_tile(const Columns<T>& c, Tile<T>& tile) {
   if (c.d >= 8) {
-    for (; i + 4 <= count; i += 4) dots<T, shifted, 4>(c, x + i, score + i);
-    for (; i < count; ++i) dots<T, shifted, 1>(c, x + i, score + i);
+    constexpr int at_once = BOSCAGE_WIDTH == 8 ? rows : 4;
+    for (int i = 0; i < rows; i += at_once) dots<T, shifted, at_once>(c, tile.x + i, tile.score + i);
+  } else {
+    for (int i = 0; i < rows; ++i) tile.score[i] = narrow_dot<T, shifted>(c, tile.x[i]);
   }
-  for (; i < count; ++i) score[i] = narrow_dot<T, shifted>(c, x[i]);
 }
 
-// Scores to reach: writes both sides and leaves the weights for the sums.
+// Scores to reach and weights of both sides, all rows of the tile at once.
 template <class T>
-inline void divide_tile(const DenseRun<T>& run, const double* score, const int64_t* at, const int64_t* row, int count,
-                        Side& left, Side& right, int64_t* counts) {
-  for (int i = 0; i < count; ++i) {
-    const double norm = run.norm != nullptr ? run.norm[row[i]] : 1.0;
-    const double weight = run.weight != nullptr ? run.weight[row[i]] : 1.0;
-    const double reach = run.reach != nullptr ? run.reach[at[i]] : 1.0;
-    double go_left = 0, go_right = reach;
+inline void divide_tile(const DenseRun<T>& run, const Tile<T>& tile, Side& left, Side& right) {
+  typedef int64_t Counts __attribute__((vector_size(BOSCAGE_WIDTH * 8), aligned(8), may_alias));
+  const Doubles one = Doubles{} + 1.0;
+  for (int p = 0; p < kPacks; ++p) {
+    const Doubles norm = packs(tile.norm)[p], weight = packs(tile.weight)[p], reach = packs(tile.reach)[p];
+    Doubles go_left = Doubles{}, go_right = reach;
     if (run.theta != nullptr) {
-      const double scaled = norm * (score[i] + run.offset);
-      const double tilt = scaled > 1 ? 1 : (scaled < -1 ? -1 : scaled);
+      Doubles tilt = norm * (packs(tile.score)[p] + run.offset);
+      tilt = tilt > one ? one : tilt;
+      tilt = tilt < -one ? -one : tilt;
       go_left = reach * ((1 - tilt) / 2);
       go_right = reach * ((1 + tilt) / 2);
-      go_left = go_left < run.cut_left ? 0 : go_left;
-      go_right = go_right < run.cut_right ? 0 : go_right;
-      if (run.left != nullptr) run.left[at[i]] = go_left;
-      if (run.right != nullptr) run.right[at[i]] = go_right;
-      counts[0] += go_left != 0;
-      counts[1] += go_right != 0;
+      go_left = go_left < run.cut_left ? Doubles{} : go_left;
+      go_right = go_right < run.cut_right ? Doubles{} : go_right;
+      reinterpret_cast<Counts*>(left.rows)[p] -= go_left != 0.0;
+      reinterpret_cast<Counts*>(right.rows)[p] -= go_right != 0.0;
     }
-    left.weight[i] = weight * go_left;
-    left.lever[i] = weight * go_left * norm;
-    right.weight[i] = weight * go_right;
-    right.lever[i] = weight * go_right * norm;
+    const auto put = [p](double* to, Doubles value) { reinterpret_cast<Doubles*>(to)[p] = value; };
+    put(left.reach, go_left);
+    put(left.weight, weight * go_left);
+    put(left.lever, weight * go_left * norm);
+    put(right.reach, go_right);
+    put(right.weight, weight * go_right);
+    put(right.lever, weight * go_right * norm);
   }
 }
 
@@ -162,37 +233,68 @@ inline void prefetch(const T* x, int64_t d) {
   for (int64_t j = 0; j < d; j += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(x + j);
 }
 
+// The next rows that can be reached; rows that cannot get their zeros at once.
+template <class T>
+inline int64_t fill_tile(const DenseRun<T>& run, int64_t i, int most, Tile<T>& tile) {
+  int n = 0;
+  for (; i < run.count && n < most; ++i) {
+    const double reach = run.reach != nullptr ? run.reach[i] : 1.0;
+    if (reach == 0) {
+      if (run.left != nullptr) run.left[i] = 0;
+      if (run.right != nullptr) run.right[i] = 0;
+      continue;
+    }
+    const int64_t row = run.rows != nullptr ? static_cast<int64_t>(run.rows[i]) : run.begin + i;
+    tile.at[n] = i;
+    tile.x[n] = run.data + (row - run.first) * run.stride;
+    tile.label[n] = run.label[row];
+    tile.reach[n] = reach;
+    tile.norm[n] = run.norm != nullptr ? run.norm[row] : 1.0;
+    tile.weight[n++] = run.weight != nullptr ? run.weight[row] : 1.0;
+  }
+  tile.count = n;
+  for (; n < kTile; ++n) {
+    tile.x[n] = run.data;
+    tile.label[n] = 0;
+    tile.score[n] = tile.reach[n] = tile.norm[n] = tile.weight[n] = 0;
+  }
+  return i;
+}
+
+template <class T>
+inline void store_tile(const DenseRun<T>& run, const Tile<T>& tile, const Side& left, const Side& right) {
+  if (run.theta == nullptr) return;
+  for (int i = 0; i < tile.count; ++i) {
+    if (run.left != nullptr) run.left[tile.at[i]] = left.reach[i];
+    if (run.right != nullptr) run.right[tile.at[i]] = right.reach[i];
+  }
+}
+
+template <class T, bool shifted, int rows>
+inline void run_tiles(const DenseRun<T>& run, int64_t* counts) {
+  const Columns<T> c(run);
+  Tile<T> tile;
+  Side left, right;
+  const int64_t ahead = (4096 / (c.d * static_cast<int64_t>(sizeof(T))) + 1) * run.stride;
+  for (int64_t i = 0; i < run.count;) {
+    i = fill_tile(run, i, rows, tile);
+    for (int r = 0; r < rows; ++r) prefetch(tile.x[r] + ahead, c.d);
+    if (run.theta != nullptr) score_tile<T, shifted, rows>(c, tile);
+    divide_tile(run, tile, left, right);
+    store_tile(run, tile, left, right);
+    if (run.left_sums != nullptr) add_tile<T, shifted>(run, c, tile, left, run.left_sums);
+    if (run.right_sums != nullptr) add_tile<T, shifted>(run, c, tile, right, run.right_sums);
+  }
+  for (int k = 0; k < kTile; ++k) {
+    counts[0] += left.rows[k];
+    counts[1] += right.rows[k];
+  }
+}
+
 template <class T, bool shifted>
 inline void run_shifted(const DenseRun<T>& run, int64_t* counts) {
-  const Columns<T> c(run);
-  const T* x[kTile];
-  int64_t at[kTile], row[kTile];
-  int32_t label[kTile];
-  double score[kTile];
-  Side left, right;
   // Wide rows: fewer at once, so that they are still near when they are added.
-  const int64_t ahead = (4096 / (c.d * static_cast<int64_t>(sizeof(T))) + 1) * run.stride;
-  const int tile = c.d <= 256 ? kTile : 4;
-  for (int64_t i = 0; i < run.count;) {
-    int n = 0;
-    for (; i < run.count && n < tile; ++i) {
-      if (run.reach != nullptr && run.reach[i] == 0) {
-        if (run.left != nullptr) run.left[i] = 0;
-        if (run.right != nullptr) run.right[i] = 0;
-        continue;
-      }
-      at[n] = i;
-      row[n] = run.rows != nullptr ? static_cast<int64_t>(run.rows[i]) : run.begin + i;
-      x[n] = run.data + (row[n] - run.first) * run.stride;
-      label[n] = run.label[row[n]];
-      prefetch(x[n] + ahead, c.d);
-      ++n;
-    }
-    if (run.theta != nullptr) score_tile<T, shifted>(c, x, n, score);
-    divide_tile(run, score, at, row, n, left, right, counts);
-    if (run.left_sums != nullptr) add_tile<T, shifted>(run, c, x, label, n, left, run.left_sums);
-    if (run.right_sums != nullptr) add_tile<T, shifted>(run, c, x, label, n, right, run.right_sums);
-  }
+  run.columns <= 256 ? run_tiles<T, shifted, kTile>(run, counts) : run_tiles<T, shifted, 4>(run, counts);
 }
 
 template <class T>

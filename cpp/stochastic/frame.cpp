@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "dot.hpp"
 #include "stochastic/reduce.hpp"
@@ -25,7 +26,11 @@ void for_entries(const Rows& X, int64_t row, Visit visit) {
     for (int64_t k = begin; k < end; ++k) visit(X.column(k), static_cast<double>(X.data[k]));
   } else {
     const auto* data = X.data + row * X.row_stride;
-    for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j * X.column_stride]));
+    if (X.column_stride == 1) {  // the loop that the compiler makes wide
+      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j]));
+    } else {
+      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j * X.column_stride]));
+    }
   }
 }
 
@@ -48,10 +53,6 @@ std::vector<double> sum_blocks(const TrainingRows<Rows>& rows, size_t size, Pool
   }
   return sum.total();
 }
-
-struct Range {
-  std::vector<double> low, high;
-};
 
 // Smallest and largest value of each column; zeros that are not stored count.
 template <class Rows>
@@ -93,50 +94,40 @@ Range ranges(const TrainingRows<Rows>& rows, Pool& pool, const Control& control)
   return all;
 }
 
+double square_away(const std::vector<double>& shift, const std::vector<double>& per_unit, size_t j, double x) {
+  const double away = (x - shift[j]) * per_unit[j];
+  return away * away;
+}
+
 // Weighted means and standard deviations; a constant column gets factor 0.
 template <class Rows>
-void standardise(Frame& frame, const TrainingRows<Rows>& rows, Pool& pool, const Control& control) {
+std::pair<std::vector<double>, std::vector<double>> standardise(const TrainingRows<Rows>& rows, Pool& pool,
+                                                                const Control& control) {
   const auto d = static_cast<size_t>(rows.X.columns);
   const Range range = ranges(rows, pool, control);
-  const double total =
-      sum_blocks(rows, 1, pool, control, [&](int64_t row, double* sum) { sum[0] += rows.weight_of(row); })[0];
-  frame.shift = sum_blocks(rows, d, pool, control, [&](int64_t row, double* sum) {
-    const double share = rows.weight_of(row) / total;
-    for_entries(rows.X, row, [&](int64_t j, double x) { sum[j] += share * x; });
-  });
-  // In units of half the range, so that no square overflows.
-  std::vector<double> half(d);
+  const double unit = weight_unit(
+      sum_blocks(rows, 1, pool, control, [&](int64_t row, double* sum) { sum[0] += rows.weight_of(row); })[0]);
+  const auto mean =
+      sum_blocks(rows, d + 1, pool, control, [&](int64_t row, double* sum) { add_to_mean(rows, row, unit, sum); });
+  auto shift = to_shift(mean, range);
+  const auto per_unit = units_of(range);
+  auto variance = sum_blocks(rows, is_sparse<Rows> ? 2 * d : d, pool, control,
+                             [&](int64_t row, double* sum) { add_to_variance(rows, row, unit, shift, per_unit, sum); });
   for (size_t j = 0; j < d; ++j) {
-    half[j] = range.high[j] / 2 - range.low[j] / 2;
-    frame.shift[j] = std::clamp(frame.shift[j], range.low[j], range.high[j]);
+    if constexpr (is_sparse<Rows>) {
+      const double absent = std::max(0.0, mean[d] - variance[d + j]);
+      variance[j] += absent * square_away(shift, per_unit, j, 0.0);
+    }
+    variance[j] /= mean[d];
   }
-  const auto square = [&](size_t j, double x) {
-    const double away = (x - frame.shift[j]) / half[j];
-    return away * away;
-  };
-  auto variance = sum_blocks(rows, is_sparse<Rows> ? 2 * d : d, pool, control, [&](int64_t row, double* sum) {
-    const double share = rows.weight_of(row) / total;
-    for_entries(rows.X, row, [&](int64_t j, double x) {
-      const auto column = static_cast<size_t>(j);
-      if (!(half[column] > 0)) return;
-      sum[column] += share * square(column, x);
-      if constexpr (is_sparse<Rows>) sum[d + column] += share;
-    });
-  });
-  frame.factor.assign(d, 0.0);
-  for (size_t j = 0; j < d; ++j) {
-    if (!(half[j] > 0)) continue;
-    if constexpr (is_sparse<Rows>) variance[j] += std::max(0.0, 1 - variance[d + j]) * square(j, 0.0);
-    const double deviation = half[j] * std::sqrt(variance[j]);
-    if (deviation > 1e-14 * std::max(std::abs(range.low[j]), std::abs(range.high[j]))) frame.factor[j] = 1 / deviation;
-  }
+  variance.resize(d);
+  return {std::move(shift), to_factor(variance, range)};
 }
 
 // Correction terms cost no time in the passes; columns far from 0 for their spread would lose digits by them, and so
 // are centred number by number, unless the zeros of sparse rows forbid it.
-template <class Rows>
-bool may_centre_late(const Frame& frame) {
-  if (is_sparse<Rows>) return true;
+bool may_centre_late(const Frame& frame, bool is_sparse) {
+  if (is_sparse) return true;
   for (size_t j = 0; j < frame.shift.size(); ++j)
     if (std::abs(frame.shift[j]) * frame.factor[j] > 100) return false;
   return true;
@@ -201,46 +192,122 @@ double row_norm(const Frame& frame, const Rows& X, int64_t row, double zero_squa
 
 }  // namespace
 
+double weight_unit(double total) {
+  int exponent = 0;
+  std::frexp(total, &exponent);
+  return std::ldexp(1.0, -exponent);
+}
+
 template <class Rows>
-Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, Pool& pool, const Control& control) {
+void add_to_mean(const TrainingRows<Rows>& rows, int64_t row, double unit, double* sum) {
+  const double share = rows.weight_of(row) * unit;
+  for_entries(rows.X, row, [&](int64_t j, double x) { sum[j] += share * x; });
+  sum[rows.X.columns] += share;
+}
+
+template <class Rows>
+void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, const std::vector<double>& shift,
+                     const std::vector<double>& per_unit, double* sum) {
+  const double share = rows.weight_of(row) * unit;
+  for_entries(rows.X, row, [&, centre = shift.data(), scale = per_unit.data()](int64_t j, double x) {
+    const double away = (x - centre[j]) * scale[j];
+    sum[j] += share * (away * away);
+    if constexpr (is_sparse<Rows>) sum[rows.X.columns + j] += share;
+  });
+}
+
+double Range::unit(size_t j) const {
+  int exponent = 0;
+  std::frexp(high[j] / 2 - low[j] / 2, &exponent);
+  return std::ldexp(1.0, std::max(exponent, -1000));
+}
+
+std::vector<double> units_of(const Range& range) {
+  std::vector<double> per_unit(range.low.size(), 0.0);
+  for (size_t j = 0; j < per_unit.size(); ++j)
+    if (range.is_wide(j)) per_unit[j] = 1 / range.unit(j);
+  return per_unit;
+}
+
+std::vector<double> to_shift(const std::vector<double>& sums, const Range& range) {
+  std::vector<double> shift(sums.begin(), sums.end() - 1);
+  for (size_t j = 0; j < shift.size(); ++j) shift[j] = std::clamp(shift[j] / sums.back(), range.low[j], range.high[j]);
+  return shift;
+}
+
+std::vector<double> to_factor(const std::vector<double>& variance, const Range& range) {
+  std::vector<double> factor(variance.size(), 0.0);
+  for (size_t j = 0; j < factor.size(); ++j) {
+    if (!range.is_wide(j)) continue;
+    const double deviation = range.unit(j) * std::sqrt(variance[j]);
+    if (deviation > 1e-14 * std::max(std::abs(range.low[j]), std::abs(range.high[j]))) factor[j] = 1 / deviation;
+  }
+  return factor;
+}
+
+Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<double> shift, std::vector<double> factor,
+               bool is_sparse) {
   Frame frame;
-  frame.columns = rows.X.columns;
+  frame.columns = columns;
   frame.has_constant = settings.has_constant;
   frame.unit_rows = settings.scale != Scale::none;
-  frame.constant = settings.has_constant && frame.unit_rows ? settings.constant : 0.0;
-  if (settings.scale == Scale::standard) standardise(frame, rows, pool, control);
-  frame.centre_late = may_centre_late<Rows>(frame);
-  const double zero_square = square_of_zero(frame);
-  std::vector<double> norm(static_cast<size_t>(rows.size()));
-  pool.parallel_for(block_count(rows.size()), [&](int64_t block, int) {
-    control.check();
-    const int64_t end = std::min((block + 1) * kBlockRows, rows.size());
-    for (int64_t row = block * kBlockRows; row < end; ++row)
-      norm[static_cast<size_t>(row)] = row_norm(frame, rows.X, row, zero_square);
-  });
-  if (frame.unit_rows) {
-    for (double& length : norm) length = length > 0 ? 1 / length : 1.0;
-    frame.norm = std::move(norm);
-    return frame;
-  }
-  for (size_t row = 0; row < norm.size(); ++row)
-    if (!(norm[row] <= 1 + 1e-6)) refuse_norm(static_cast<int64_t>(row), norm[row]);
-  if (frame.has_constant) {  // (x, b) / sqrt(1 + b²) has norm at most 1
+  frame.constant = settings.has_constant ? settings.constant : 0.0;
+  frame.shift = std::move(shift);
+  frame.factor = std::move(factor);
+  if (!frame.unit_rows && frame.has_constant) {  // (x, b) / sqrt(1 + b²) has norm at most 1
     const double shrink = 1 / std::sqrt(1 + settings.constant * settings.constant);
-    frame.factor.assign(static_cast<size_t>(frame.columns), shrink);
+    frame.factor.assign(static_cast<size_t>(columns), shrink);
     frame.constant = settings.constant * shrink;
   }
+  frame.centre_late = may_centre_late(frame, is_sparse);
+  return frame;
+}
+
+template <class Rows>
+void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end, int64_t first, double* norm) {
+  const Frame as_given = frame.unit_rows ? Frame{} : assemble(frame.columns, {Scale::none, false, 0.0}, {}, {}, false);
+  const Frame& seen_by = frame.unit_rows ? frame : as_given;
+  const double zero_square = square_of_zero(seen_by);
+  for (int64_t row = begin; row < end; ++row) {
+    const double length = row_norm(seen_by, X, row, zero_square);
+    if (frame.unit_rows)
+      norm[row - begin] = length > 0 ? 1 / length : 1.0;
+    else if (!(length <= 1 + 1e-6))
+      refuse_norm(first + row, length);
+  }
+}
+
+template <class Rows>
+Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, Pool& pool, const Control& control) {
+  std::pair<std::vector<double>, std::vector<double>> map;
+  if (settings.scale == Scale::standard) map = standardise(rows, pool, control);
+  Frame frame = assemble(rows.X.columns, settings, std::move(map.first), std::move(map.second), is_sparse<Rows>);
+  std::vector<double> norm(static_cast<size_t>(frame.unit_rows ? rows.size() : 0));
+  pool.parallel_for(block_count(rows.size()), [&](int64_t block, int) {
+    control.check();
+    const int64_t begin = block * kBlockRows, end = std::min(begin + kBlockRows, rows.size());
+    measure_norms(frame, rows.X, begin, end, 0, frame.unit_rows ? norm.data() + begin : nullptr);
+  });
+  frame.norm = std::move(norm);
   return frame;
 }
 
 #define BOSCAGE_COMMA ,
-#define BOSCAGE_FRAME(Rows) \
-  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, Pool&, const Control&);
+#define BOSCAGE_FRAME(Rows)                                                                          \
+  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, Pool&, const Control&); \
+  template void measure_norms(const Frame&, const Rows&, int64_t, int64_t, int64_t, double*);
 BOSCAGE_FRAME(Matrix<float>)
 BOSCAGE_FRAME(Matrix<double>)
 BOSCAGE_FRAME(SparseRows<float BOSCAGE_COMMA int32_t>)
 BOSCAGE_FRAME(SparseRows<float BOSCAGE_COMMA int64_t>)
 BOSCAGE_FRAME(SparseRows<double BOSCAGE_COMMA int32_t>)
 BOSCAGE_FRAME(SparseRows<double BOSCAGE_COMMA int64_t>)
+
+#define BOSCAGE_STEPS(Rows)                                                                             \
+  template void add_to_mean(const TrainingRows<Rows>&, int64_t, double, double*);                       \
+  template void add_to_variance(const TrainingRows<Rows>&, int64_t, double, const std::vector<double>&, \
+                                const std::vector<double>&, double*);
+BOSCAGE_STEPS(Matrix<float>)
+BOSCAGE_STEPS(Matrix<double>)
 
 }  // namespace boscage::stochastic

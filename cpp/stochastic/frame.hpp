@@ -57,4 +57,41 @@ struct TrainingRows {
 template <class Rows>
 Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, Pool& pool, const Control& control);
 
+// The steps of make_frame, for rows that come block by block: sums over blocks, reduced pairwise, give the means, then
+// the variances, then the frame; norms are measured tile by tile.
+
+// Smallest and largest value of each column.
+struct Range {
+  std::vector<double> low, high;
+
+  bool is_wide(size_t j) const { return high[j] / 2 - low[j] / 2 > 0; }
+  // A power of two near half the range, in which distances are measured so that no square overflows.
+  double unit(size_t j) const;
+};
+
+// A power of two by which weights are multiplied so that they sum to at most 1. Any power gives the same bits in the
+// end: sums are divided by that of the weights.
+double weight_unit(double total);
+// The columns, then the weight.
+template <class Rows>
+void add_to_mean(const TrainingRows<Rows>& rows, int64_t row, double unit, double* sum);
+// Squares of distances; sparse rows add the weight of their entries behind them.
+template <class Rows>
+void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, const std::vector<double>& shift,
+                     const std::vector<double>& per_unit, double* sum);
+// 1 / unit of each column, 0 for a constant one.
+std::vector<double> units_of(const Range& range);
+// The means out of the sums of add_to_mean, inside the range.
+std::vector<double> to_shift(const std::vector<double>& sums, const Range& range);
+// Reciprocal deviations; 0 for a constant column.
+std::vector<double> to_factor(const std::vector<double>& variance, const Range& range);
+
+// The frame without norms; shift and factor are empty unless the scale is standard.
+Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<double> shift, std::vector<double> factor,
+               bool is_sparse);
+// Reciprocal norms of rows begin .. end - 1. Rows used as given are only checked: `first` is added to row numbers in
+// the message.
+template <class Rows>
+void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end, int64_t first, double* norm);
+
 }  // namespace boscage::stochastic

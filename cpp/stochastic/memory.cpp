@@ -14,6 +14,8 @@ namespace {
 constexpr int64_t kKeptReach = int64_t{1} << 26;
 // A product must explain so many times what a linear function does, or a single test is taken.
 constexpr double kProductOverLinear = 4;
+// Below a product that has been split by, another one must explain so many times as much.
+constexpr double kProductOverProduct = 1.5;
 
 }  // namespace
 
@@ -94,31 +96,15 @@ bool MemoryGrowth<Rows>::keeps_reach(const Grower& grower, int32_t id) const {
   return settings_.lookahead || deepest < 0 || grower.node(id).depth + 2 <= deepest;
 }
 
-template <class Rows>
-Division MemoryGrowth<Rows>::division_of(const Grower& grower, int32_t parent) const {
-  const Node &node = grower.node(parent), &left = grower.node(node.left), &right = grower.node(node.right);
-  Division division;
-  division.test = FoldedTest(frame_, grower.test(parent).weights);
-  const double total = grower.node(0).weight;
-  division.cut_left = kNegligible * left.weight / total;
-  division.cut_right = kNegligible * right.weight / total;
-  return division;
-}
-
-// Chooses the sides to be summed: the lighter one, and the other too where a difference would lose its digits.
+// Chooses the sides to be summed and finds room for the reach numbers.
 template <class Rows>
 void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   const Node& node = grower.node(pass.parent);
-  const Node &left = grower.node(node.left), &right = grower.node(node.right);
   Held& parent = held(pass.parent);
   pass.left = node.left;
   pass.right = node.right;
-  pass.division = division_of(grower, pass.parent);
-  const bool left_open = grower.is_open(node.left), right_open = grower.is_open(node.right);
-  const double too_light = 1e-6 * parent.summed_at;
-  const bool right_is_lighter = right.weight <= left.weight;
-  pass.division.sum_right = right_open && (right_is_lighter || !left_open || right.weight < too_light);
-  pass.division.sum_left = left_open && (!right_is_lighter || !right_open || left.weight < too_light);
+  pass.division = divide_by_test(grower, pass.parent, frame_);
+  choose_sides(grower, pass.parent, parent.summed_at, pass.division);
   pass.keep_left = keeps_reach(grower, node.left);
   pass.keep_right = keeps_reach(grower, node.right);
   const auto stored = static_cast<int64_t>(parent.rows.empty() ? rows_.size() : parent.rows.size());
@@ -157,13 +143,9 @@ template <class Rows>
 void MemoryGrowth<Rows>::finish_pass(const Grower& grower, Pass& pass) {
   held(std::max(pass.left, pass.right));
   Held &parent = held(pass.parent), &left = held(pass.left), &right = held(pass.right);
-  const bool left_open = grower.is_open(pass.left), right_open = grower.is_open(pass.right);
   if (pass.division.sum_left) left.sums = pass.left_sum.total();
   if (pass.division.sum_right) right.sums = pass.right_sum.total();
-  left.summed_at = pass.division.sum_left ? grower.node(pass.left).weight : parent.summed_at;
-  right.summed_at = pass.division.sum_right ? grower.node(pass.right).weight : parent.summed_at;
-  if (left_open && !pass.division.sum_left) left.sums = other_child(parent.sums, right.sums, shape_);
-  if (right_open && !pass.division.sum_right) right.sums = other_child(parent.sums, left.sums, shape_);
+  share_sums(grower, pass.parent, pass.division, shape_, parent, left, right);
   left.count = pass.left_count;
   right.count = pass.right_count;
   left.has_reach = pass.keep_left;
@@ -189,7 +171,7 @@ void MemoryGrowth<Rows>::rebuild(const Grower& grower, int32_t id) {
   std::vector<int32_t> path;
   for (int32_t at = id; at >= 0; at = grower.node(at).parent) path.push_back(at);
   std::vector<Division> divisions;
-  for (size_t i = path.size(); i-- > 1;) divisions.push_back(division_of(grower, path[i]));
+  for (size_t i = path.size(); i-- > 1;) divisions.push_back(divide_by_test(grower, path[i], frame_));
   Held& node = held(id);
   node.rows.clear();
   node.reach = Reach(rows_.size());
@@ -295,8 +277,44 @@ void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<
   }
 }
 
+// A node's sums as the solver takes them, from the rows themselves where differences would lose their digits.
+template <class Rows>
+NodeSums MemoryGrowth<Rows>::sums_of(const Grower& grower, int32_t id) {
+  NodeSums sums = finish(held(id).sums, shape_, frame_);
+  if (settings_.solve.search != Search::exact || !needs_direct_sums(sums)) return sums;
+  const bool was_kept = held(id).has_reach;
+  if (!was_kept) rebuild(grower, id);
+  const std::vector<double> mean = mean_row(sums);
+  auto centred =
+      sum_over(held(id), static_cast<size_t>(shape_.classes * frame_.width() + 1),
+               [&](const NodeBlock& block, double* sum) { add_centred(rows_, frame_, block, mean.data(), sum); });
+  if (!was_kept) {
+    Held& node = held(id);
+    kept_ -= node.reach.size();
+    node.reach = Reach();
+    node.has_reach = false;
+  }
+  return with_centred(std::move(sums), std::move(centred));
+}
+
+// What the product explained by which the nearest ancestor was split; 0 if there is none.
+template <class Rows>
+double MemoryGrowth<Rows>::product_above(const Grower& grower, int32_t id) const {
+  for (id = grower.node(id).parent; id >= 0; id = grower.node(id).parent) {
+    const auto place = static_cast<size_t>(id);
+    if (place < product_fit_.size() && product_fit_[place] > 0 && grower.node(id).proposal.tests.size() == 3)
+      return product_fit_[place];
+  }
+  return 0;
+}
+
+// The leaves below a product still show its trace as a linear signal. Splitting one of them by it gains potential,
+// but upsets the balance of the four by which their average follows the product: so there a test must explain more
+// than the product did.
 template <class Rows>
 Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& request, Proposal single) {
+  const double above = product_above(grower, request.node);
+  if (!request.may_triple && above == 0) return single;
   if (!held(request.node).has_reach) rebuild(grower, request.node);
   const Held& here = held(request.node);
   const NodeSums sums = finish(here.sums, shape_, frame_);
@@ -316,9 +334,13 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
     });
   };
   const Pair pair = find_pair(sums, moments, in_plane);
-  if (pair.u.empty() || !(pair.fit > kProductOverLinear * pair.linear_fit)) return single;
+  if (above > 0 && !(pair.linear_fit > above)) single = {};
+  const double needed = std::max(kProductOverLinear * pair.linear_fit, kProductOverProduct * above);
+  if (!request.may_triple || pair.u.empty() || !(pair.fit > needed)) return single;
   auto tests = measure_triple(sums, moments, pair, here.count, criterion_, grower.limits().min_weight_leaf);
   if (tests.empty()) return single;
+  if (product_fit_.size() < grower.size()) product_fit_.resize(grower.size(), 0.0);
+  product_fit_[static_cast<size_t>(request.node)] = pair.fit;
   Proposal triple;
   triple.tests = std::move(tests);
   triple.single = std::move(single.tests);
@@ -342,16 +364,17 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
   while (!(requests = grower.ask()).empty()) {
     divide_parents(grower, requests);
     std::vector<Proposal> answers(requests.size());
+    std::vector<NodeSums> sums;
+    for (const Request& request : requests) sums.push_back(sums_of(grower, request.node));
     pool_.parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t i, int) {
       control_.check();
-      const Held& here = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)];
-      const NodeSums sums = finish(here.sums, shape_, frame_);
+      const NodeSums& mine = sums[static_cast<size_t>(i)];
+      const int64_t count = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)].count;
       answers[static_cast<size_t>(i)].tests =
-          measure(sums, solve(sums, criterion_, settings_.solve), here.count, criterion_, limits.min_weight_leaf);
+          measure(mine, solve(mine, criterion_, settings_.solve), count, criterion_, limits.min_weight_leaf);
     });
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (settings_.lookahead && requests[i].may_triple)
-        answers[i] = look_ahead(grower, requests[i], std::move(answers[i]));
+      if (settings_.lookahead) answers[i] = look_ahead(grower, requests[i], std::move(answers[i]));
       grower.tell(requests[i].node, std::move(answers[i]));
       control_.advance(1);
     }

@@ -12,6 +12,7 @@
 
 #include "growth.hpp"
 #include "parallel.hpp"
+#include "stochastic/divide.hpp"
 #include "stochastic/frame.hpp"
 #include "stochastic/sums.hpp"
 
@@ -49,13 +50,10 @@ class MemoryGrowth {
 
  private:
   // What is known of a node's rows.
-  struct Held {
+  struct Held : KnownSums {
     std::vector<uint32_t> rows;  // empty: all
     Reach reach;                 // none: 1 for every row, or not kept
     bool has_reach = false;
-    std::vector<double> sums;
-    double summed_at = 0;  // weight where sums were last made directly
-    int64_t count = 0;     // rows that can reach it
   };
   struct Pass;
   struct Slot;
@@ -66,10 +64,11 @@ class MemoryGrowth {
   void start_pass(const Grower& grower, Pass& pass);
   void finish_pass(const Grower& grower, Pass& pass);
   NodeBlock block_of(const Held& held, int64_t block) const;
-  Division division_of(const Grower& grower, int32_t parent) const;
   bool keeps_reach(const Grower& grower, int32_t id) const;
   void rebuild(const Grower& grower, int32_t id);
   void settle(Held& held);
+  NodeSums sums_of(const Grower& grower, int32_t id);
+  double product_above(const Grower& grower, int32_t id) const;
   Proposal look_ahead(const Grower& grower, const Request& request, Proposal single);
   template <class Add>
   std::vector<double> sum_over(const Held& held, size_t size, Add add);
@@ -83,7 +82,8 @@ class MemoryGrowth {
   Control& control_;
   SumShape shape_;
   std::vector<Held> held_;
-  int64_t kept_ = 0, budget_ = 0;  // reach numbers
+  std::vector<double> product_fit_;  // share of the class's variance explained by the triple of a node
+  int64_t kept_ = 0, budget_ = 0;    // reach numbers
 };
 
 }  // namespace boscage::stochastic

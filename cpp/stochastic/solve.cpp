@@ -38,6 +38,18 @@ Shares::Shares(const NodeSums& sums) : width(static_cast<size_t>(sums.width)) {
   }
   spread = 1 - inner(a, a);
   c.resize(b.size());
+  sums.centred.empty() ? difference_of_means() : direct_differences(sums);
+  for (size_t k = 0; k < classes(); ++k) {  // a difference of equal vectors is rounding
+    double* row = c.data() + k * width;
+    if (std::sqrt(inner(row, row, width)) <= 1e-12 * size_of(k)) std::fill_n(row, width, 0.0);
+  }
+}
+
+double Shares::size_of(size_t k) const {
+  return std::sqrt(inner(b_of(k), b_of(k), width)) + rho[k] * std::sqrt(inner(a, a));
+}
+
+void Shares::difference_of_means() {
   if (classes() == 2) {  // rho_0 b_1 - rho_1 b_0: no share is formed from the other side
     for (size_t j = 0; j < width; ++j) c[width + j] = rho[0] * b[width + j] - rho[1] * b[j];
     for (size_t j = 0; j < width; ++j) c[j] = -c[width + j];
@@ -45,11 +57,18 @@ Shares::Shares(const NodeSums& sums) : width(static_cast<size_t>(sums.width)) {
     for (size_t k = 0; k < classes(); ++k)
       for (size_t j = 0; j < width; ++j) c[k * width + j] = b[k * width + j] - rho[k] * a[j];
   }
-  for (size_t k = 0; k < classes(); ++k) {  // a difference of equal vectors is rounding
-    double* row = c.data() + k * width;
-    const double size = std::sqrt(inner(b_of(k), b_of(k), width)) + rho[k] * std::sqrt(inner(a, a));
-    if (std::sqrt(inner(row, row, width)) <= 1e-12 * size) std::fill_n(row, width, 0.0);
+}
+
+// The centred sums add up to what the mean row was wrong by: each class takes its share of it.
+void Shares::direct_differences(const NodeSums& sums) {
+  spread = sums.spread;
+  Vector rest(width, 0.0);
+  for (size_t k = 0; k < classes(); ++k) {
+    const double* mine = sums.centred.data() + static_cast<int64_t>(width) * present[k];
+    for (size_t j = 0; j < width; ++j) rest[j] += c[k * width + j] = mine[j] / total;
   }
+  for (size_t k = 0; k < classes(); ++k)
+    for (size_t j = 0; j < width; ++j) c[k * width + j] -= rho[k] * rest[j];
 }
 
 namespace {
@@ -187,6 +206,18 @@ void fix_sign(const Shares& node, Vector& w) {
 }  // namespace
 
 }  // namespace detail
+
+bool needs_direct_sums(const NodeSums& sums) {
+  constexpr double kFewDigits = 1e-6;
+  const detail::Shares node(sums);
+  if (node.classes() < 2) return false;
+  double longest = 0, size = 0;
+  for (size_t k = 0; k < node.classes(); ++k) {
+    longest = std::max(longest, std::sqrt(detail::inner(node.c_of(k), node.c_of(k), node.width)));
+    size = std::max(size, node.size_of(k));
+  }
+  return longest > 0 && (longest < kFewDigits * size || node.spread < kFewDigits);
+}
 
 Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSettings& settings) {
   using namespace detail;

@@ -22,6 +22,10 @@ struct NodeSums {
   int64_t width = 0;  // length of a row
   Vector weight;      // W_k
   Vector sum;         // B_k, class by class
+  // Where these lose their digits (see needs_direct_sums): the sums of weight times (row - mean row), class by class,
+  // and 1 - |mean row|², both summed over the rows themselves.
+  Vector centred;
+  double spread = 0;
 
   const double* of(int32_t k) const { return sum.data() + k * width; }
 };
@@ -35,6 +39,10 @@ struct SolveSettings {
   double smallest_spread = 1e-9;     // 1 - |a|² below which all rows count as equal
   const Control* control = nullptr;  // asked now and then by the long searches
 };
+
+// Whether differences of the sums keep so few digits that the rows should be summed again: the classes' means or all
+// rows nearly agree.
+bool needs_direct_sums(const NodeSums& sums);
 
 // The direction of the best test; empty if no test gains anything.
 Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSettings& settings);
@@ -57,7 +65,10 @@ struct Shares {
   double spread = 0;    // 1 - |a|²
 
   explicit Shares(const NodeSums& sums);
+  void difference_of_means();
+  void direct_differences(const NodeSums& sums);
   size_t classes() const { return present.size(); }
+  double size_of(size_t k) const;  // |b_k| + share_k |a|, against which c_k is a difference
   const double* b_of(size_t k) const { return b.data() + k * width; }
   const double* c_of(size_t k) const { return c.data() + k * width; }
 };
@@ -72,7 +83,7 @@ Vector fixed_p_search_q(const Shares& node, double epsilon);
 
 // Any criterion, from the Gini direction: the circle for two classes, the sphere of span(b_k) for more.
 Vector search_circle(const Shares& node, const AnyCriterion& criterion);
-Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Vector& start);
+Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Vector& gini);
 
 }  // namespace detail
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
+#include "rng.hpp"
 #include "slopes.hpp"
 #include "stochastic/solve.hpp"
 
@@ -219,49 +219,90 @@ Vector search_circle(const Shares& node, const AnyCriterion& criterion) {
   return combine(basis, {std::cos(angle), std::sin(angle)}, node.width);
 }
 
-Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Vector& start) {
+namespace {
+
+// Directions from which a hill may be reached: the Gini direction, each class and each group of classes (of few
+// classes) against the rest, as they are and as Gini would take them, each class's own mean, where it can be emptied
+// of one side, and pairs of means.
+std::vector<Vector> likely_directions(const Shares& node, const Vector& gini) {
   const size_t width = node.width, k = node.classes();
-  Vector basis, lengths(k);
-  for (size_t i = 0; i < k; ++i) {
-    lengths[i] = inner(node.c_of(i), node.c_of(i), width);
-    extend(basis, Vector(node.c_of(i), node.c_of(i) + width), width);
+  std::vector<Vector> found{gini};
+  const auto against_rest = [&](Vector c) {
+    if (!(inner(c, c) > 0)) return;
+    found.push_back(c);
+    const double factor = inner(node.a, c) / node.spread;
+    for (size_t j = 0; j < width; ++j) c[j] += factor * node.a[j];
+    found.push_back(std::move(c));
+  };
+  constexpr size_t kFewClasses = 6, kSomeClasses = 32;
+  if (k <= kFewClasses) {
+    for (size_t group = 1; group < size_t{1} << (k - 1); ++group) {  // the last class stays with the rest
+      Vector c(width, 0.0);
+      for (size_t i = 0; i < k; ++i)
+        for (size_t j = 0; j < width && (group >> i & 1) != 0; ++j) c[j] += node.c_of(i)[j];
+      against_rest(std::move(c));
+    }
   }
+  for (size_t i = 0; i < std::min(k, kSomeClasses); ++i) {
+    if (k > kFewClasses) against_rest(Vector(node.c_of(i), node.c_of(i) + width));
+    found.emplace_back(node.b_of(i), node.b_of(i) + width);
+    for (size_t other = 0; k <= kFewClasses && other < i; ++other) {
+      Vector pair(width);
+      for (size_t j = 0; j < width; ++j)
+        pair[j] = node.b_of(i)[j] / node.rho[i] - node.b_of(other)[j] / node.rho[other];
+      found.push_back(std::move(pair));
+    }
+  }
+  return found;
+}
+
+struct Start {
+  double gain;
+  Vector t;
+};
+
+// Points all over the sphere, always the same ones.
+void scatter(size_t count, size_t m, std::vector<Start>& starts) {
+  constexpr uint64_t kSeed = 0x5eed;
+  for (size_t i = 0; i < count; ++i) {
+    Vector t(m);
+    for (size_t j = 0; j < m; ++j) t[j] = normal(kSeed, i, j);
+    normalise(t);
+    starts.push_back({0.0, std::move(t)});
+  }
+}
+
+}  // namespace
+
+Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Vector& gini) {
+  const size_t width = node.width, k = node.classes();
+  Vector basis;
+  for (size_t i = 0; i < k; ++i) extend(basis, Vector(node.c_of(i), node.c_of(i) + width), width);
   extend(basis, node.a, width);
-  std::vector<size_t> order(k);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return lengths[i] > lengths[j]; });
-  if (k > 32) order.resize(32);
+  const size_t m = basis.size() / width;
+  std::vector<Start> starts;
+  for (const Vector& direction : likely_directions(node, gini)) {
+    Vector t(m);
+    for (size_t i = 0; i < m; ++i) t[i] = inner(direction.data(), basis.data() + i * width, width);
+    normalise(t);
+    starts.push_back({0.0, std::move(t)});
+  }
+  scatter(m <= 8 ? 512 : 64, m, starts);
   Vector best;
   std::visit(
       [&](const auto& g) {
         Gain<std::decay_t<decltype(g)>> gain(g, node, basis);
+        for (Start& start : starts) start.gain = gain.value(start.t.data());
+        // From Gini's, and then from the highest of the others.
+        std::stable_sort(starts.begin() + 1, starts.end(),
+                         [](const auto& x, const auto& y) { return x.gain > y.gain; });
+        starts.resize(std::min<size_t>(starts.size(), m <= 8 ? 32 : 12));
         double most = -1;
-        const auto try_from = [&](const double* vector) {
-          Vector t(gain.size());
-          for (size_t i = 0; i < t.size(); ++i) t[i] = inner(vector, basis.data() + i * width, width);
-          normalise(t);
-          const double found = climb(gain, t);
+        for (Start& start : starts) {
+          const double found = climb(gain, start.t);
           if (found > most * (1 + 1e-9)) {
             most = found;
-            best = std::move(t);
-          }
-        };
-        try_from(start.data());
-        // Each class, and for few classes each pair, against the rest: as it is and as Gini would take it.
-        const auto try_against = [&](Vector c) {
-          if (!(inner(c, c) > 0)) return;
-          try_from(c.data());
-          const double factor = inner(node.a, c) / node.spread;
-          for (size_t j = 0; j < width; ++j) c[j] += factor * node.a[j];
-          try_from(c.data());
-        };
-        for (const size_t i : order) {
-          Vector c(node.c_of(i), node.c_of(i) + width);
-          try_against(c);
-          for (size_t other = 0; k <= 6 && other < i; ++other) {
-            Vector both = c;
-            for (size_t j = 0; j < width; ++j) both[j] += node.c_of(other)[j];
-            try_against(std::move(both));
+            best = std::move(start.t);
           }
         }
       },

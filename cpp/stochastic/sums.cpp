@@ -252,6 +252,42 @@ void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeB
   }
 }
 
+template <class Rows>
+void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, const double* mean,
+                 double* sums) {
+  const int64_t width = frame.width(), last = rows.classes * width;
+  std::vector<double> z(static_cast<size_t>(width)), lost(static_cast<size_t>(last) + 1, 0.0);
+  const auto add = [&](int64_t place, double term) {  // what rounding takes is kept
+    const double before = sums[place], after = before + term;
+    lost[static_cast<size_t>(place)] +=
+        std::abs(before) >= std::abs(term) ? (before - after) + term : (term - after) + before;
+    sums[place] = after;
+  };
+  for (int64_t i = 0; i < block.count; ++i) {
+    const int64_t row = block.rows != nullptr ? static_cast<int64_t>(block.rows[i]) : block.begin + i;
+    const double weight = rows.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
+    if (weight == 0) continue;
+    see_row(rows, frame, row, z.data());
+    const double short_of_1 = 1 - dot(z.data(), z.data(), width);
+    for (int64_t j = 0; j < width; ++j) z[static_cast<size_t>(j)] -= mean[j];
+    add(last, weight * (short_of_1 + dot(z.data(), z.data(), width)));
+    const int64_t first = rows.label[static_cast<size_t>(row)] * width;
+    for (int64_t j = 0; j < width; ++j) add(first + j, weight * z[static_cast<size_t>(j)]);
+  }
+  for (int64_t place = 0; place <= last; ++place) sums[place] += lost[static_cast<size_t>(place)];
+}
+
+std::vector<double> mean_row(const NodeSums& sums) { return detail::Shares(sums).a; }
+
+NodeSums with_centred(NodeSums sums, std::vector<double> centred) {
+  double total = 0;
+  for (const double weight : sums.weight) total += weight;
+  sums.spread = centred.back() / total;
+  centred.pop_back();
+  sums.centred = std::move(centred);
+  return sums;
+}
+
 NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame) {
   NodeSums out;
   out.classes = shape.classes;
@@ -283,11 +319,12 @@ std::vector<double> other_child(const std::vector<double>& parent, const std::ve
 }
 
 #define BOSCAGE_COMMA ,
-#define BOSCAGE_SUMS(Rows)                                                                       \
-  template void add_block(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);   \
-  template void divide_block(const TrainingRows<Rows>&, const Frame&, std::span<const Division>, \
-                             std::span<NodeBlock>);                                              \
-  template void add_moments(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*); \
+#define BOSCAGE_SUMS(Rows)                                                                                      \
+  template void add_block(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);                  \
+  template void divide_block(const TrainingRows<Rows>&, const Frame&, std::span<const Division>,                \
+                             std::span<NodeBlock>);                                                             \
+  template void add_moments(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, double*);                \
+  template void add_centred(const TrainingRows<Rows>&, const Frame&, const NodeBlock&, const double*, double*); \
   template void see_row(const TrainingRows<Rows>&, const Frame&, int64_t, double*);
 BOSCAGE_SUMS(Matrix<float>)
 BOSCAGE_SUMS(Matrix<double>)

@@ -65,9 +65,19 @@ void divide_block(const TrainingRows<Rows>& rows, const Frame& frame, std::span<
 template <class Rows>
 void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, double* moments);
 
+// Adds weight times (z - mean) of the block's rows by class (classes x width), then weight times
+// (1 - |z|² + |z - mean|²), whose sum is the weight times 1 - |mean|².
+template <class Rows>
+void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, const double* mean,
+                 double* sums);
+
 // Writes z of a row (width numbers).
 template <class Rows>
 void see_row(const TrainingRows<Rows>& rows, const Frame& frame, int64_t row, double* z);
+
+// The mean row of a node, and its sums completed by the reduced result of add_centred.
+std::vector<double> mean_row(const NodeSums& sums);
+NodeSums with_centred(NodeSums sums, std::vector<double> centred);
 
 // Reduced sums as the solver takes them.
 NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Frame& frame);

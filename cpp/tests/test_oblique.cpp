@@ -4,9 +4,13 @@
 
 #include "check.hpp"
 #include "cut.hpp"
+#include "dot.hpp"
 #include "oblique/eigen.hpp"
 #include "oblique/lbfgs.hpp"
 #include "oblique/soft_entropy.hpp"
+#include "oblique/sparse_entropy.hpp"
+#include "oblique/two_levels.hpp"
+#include "predict_linear.hpp"
 #include "rng.hpp"
 
 using namespace boscage;
@@ -73,4 +77,130 @@ TEST("eigenvectors of a symmetric matrix") {
     }
     CHECK(k == 0 || eigen.values[k] <= eigen.values[k - 1]);
   }
+}
+
+namespace {
+
+// Rows of which about half of the entries are 0, dense and sparse, with labels and weights.
+struct Node {
+  static constexpr size_t n = 150, d = 11;
+  std::vector<double> dense, entries;
+  std::vector<int32_t> indices, offsets{0};
+  std::vector<WeightedRow> local;
+  std::vector<uint32_t> rows, columns;
+
+  Node() {
+    for (size_t i = 0; i < n; ++i) {
+      rows.push_back(static_cast<uint32_t>(i));
+      local.push_back({1.0 + static_cast<double>(i % 3), static_cast<uint32_t>(i * 7 % 4)});
+      for (size_t j = 0; j < d; ++j) {
+        const double x = uniform(5, i, j) < 0.5 ? 0.0 : normal(6, i, j) + static_cast<double>(j);
+        dense.push_back(x);
+        if (x == 0) continue;
+        entries.push_back(x);
+        indices.push_back(static_cast<int32_t>(j));
+      }
+      offsets.push_back(static_cast<int32_t>(entries.size()));
+    }
+    for (uint32_t j = 0; j < d; ++j) columns.push_back(j);
+  }
+
+  Matrix<double> matrix() const { return {dense.data(), n, d, d, 1}; }
+  SparseRows<double, int32_t> sparse() const {
+    return {entries.data(), indices.data(), offsets.data(), n, d, static_cast<int64_t>(entries.size())};
+  }
+  ObliqueData data(const AnyRows& X, Pool& pool, const Control& control) const {
+    std::vector<double> weight;
+    for (const auto& row : local) weight.push_back(row.weight);
+    return {X, make_scaling(X, weight, pool, control), local, 4, Entropy{}, Limits{}};
+  }
+};
+
+bool is_near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * (1 + std::abs(b)); }
+
+// The gradient against differences of the value.
+template <class Objective>
+void check_gradient(Objective& objective, std::vector<double> theta) {
+  objective.value(theta);
+  const auto found = objective.gradient();
+  const std::vector<double> gradient(found.begin(), found.end());
+  for (size_t j = 0; j < theta.size(); ++j) {
+    const double step = 1e-6, at = theta[j];
+    theta[j] = at + step;
+    const double above = objective.value(theta);
+    theta[j] = at - step;
+    const double below = objective.value(theta);
+    theta[j] = at;
+    CHECK(is_near((above - below) / (2 * step), gradient[j], 1e-6));
+  }
+}
+
+}  // namespace
+
+TEST("sparse rows have the scaling, value and gradient of dense ones") {
+  const Node node;
+  Pool pool(1);
+  const Control control;
+  const ObliqueData dense = node.data(node.matrix(), pool, control), sparse = node.data(node.sparse(), pool, control);
+  for (size_t j = 0; j < Node::d; ++j) {
+    CHECK(is_near(sparse.scaling.mean[j], dense.scaling.mean[j], 1e-12));
+    CHECK(is_near(sparse.scaling.deviation[j], dense.scaling.deviation[j], 1e-12));
+  }
+  CHECK(varying_columns(dense, node.rows) == varying_columns(sparse, node.rows));
+  const std::vector<uint32_t> columns{1, 4, 5, 9};
+  const Tile<double> tile(node.matrix(), dense.scaling, node.rows, columns, nullptr);
+  SoftEntropy<double> plain(tile, node.local, 4, 0.1, nullptr, control);
+  SparseEntropy thin(node.sparse(), sparse.scaling, node.rows, columns, node.local, 4, 0.1, control);
+  std::vector<double> theta;
+  for (size_t j = 0; j <= columns.size(); ++j) theta.push_back(normal(7, 0, j));
+  CHECK(is_near(thin.value(theta), plain.value(theta), 1e-12));
+  const auto a = thin.gradient(), b = plain.gradient();
+  for (size_t j = 0; j < theta.size(); ++j) CHECK(is_near(a[j], b[j], 1e-11));
+  check_gradient(thin, theta);
+}
+
+TEST("gradients of two levels") {
+  const Node node;
+  Pool pool(1);
+  const Control control;
+  const ObliqueData data = node.data(node.matrix(), pool, control);
+  const ScaledColumns columns(data, node.rows);
+  const NodeCutter cutter(node.rows, data.weighted, 4, data.criterion, data.limits);
+  std::vector<double> theta;
+  for (size_t j = 0; j < 3 * (Node::d + 1); ++j) theta.push_back(normal(8, 0, j));
+  SoftLeaves soft(columns, cutter);
+  check_gradient(soft, theta);
+  LabelledLeaves labelled(columns, cutter, {0, 1, 2, 3});
+  check_gradient(labelled, theta);
+  for (double& value : theta) value *= 1e4;  // no overflow, no log of 0
+  CHECK(std::isfinite(soft.value(theta)) && std::isfinite(labelled.value(theta)));
+}
+
+TEST("many rows walk where each alone would") {
+  constexpr int64_t width = 19, rows = 37;
+  std::vector<LinearNode> nodes(7);
+  std::vector<double> weights, X;
+  for (uint64_t j = 0; j < 2 * width; ++j) weights.push_back(normal(9, 0, j));
+  for (uint64_t j = 0; j < rows * width; ++j) X.push_back(normal(10, 0, j));
+  nodes[0] = {0.1, 0, 1, 2};
+  nodes[1] = {-0.3, ~4, 3, 4};
+  nodes[2] = {0.2, 1, 5, 6};
+  std::vector<const double*> views;
+  for (int64_t i = 0; i < rows; ++i) views.push_back(X.data() + i * width);
+  std::vector<int32_t> leaves(rows);
+  walk_linear(nodes, weights.data(), width, views.data(), rows, leaves.data());
+  for (size_t i = 0; i < rows; ++i) {
+    int32_t at = 0;
+    while (nodes[static_cast<size_t>(at)].left >= 0) {
+      const LinearNode& node = nodes[static_cast<size_t>(at)];
+      const double score = node.test >= 0 ? dot(weights.data() + node.test * width, views[i], width) : views[i][~node.test];
+      at = score > node.threshold ? node.right : node.left;
+    }
+    CHECK(leaves[i] == at);
+  }
+  CHECK(is_finite_row(X.data(), width));
+  X[17] = std::nan("");
+  CHECK(!is_finite_row(X.data(), width) && is_finite_row(X.data() + width, width));
+  X[17] = 0, X[3] = -INFINITY;
+  CHECK(!is_finite_row(X.data(), width));
 }

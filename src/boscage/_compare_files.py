@@ -1,4 +1,4 @@
-"""Storing a comparison: one JSON file with every fold, and one picture."""
+"""Storing a comparison: one JSON file with every fold, and one picture of two panels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import scipy
 import sklearn
 
 from boscage import __version__
-from boscage.compare import Result, Settings, Task
+from boscage._compare_stats import Standing, rank, standings
+from boscage._compare_types import Result, Settings, Task
 
 FORMAT = 1
 _SUMMARY = ("accuracy", "leaves", "depth", "fit_seconds", "predict_seconds")
@@ -23,6 +24,7 @@ _MARKERS = "osD^vP*X<>hd"
 
 def as_record(task: Task, settings: Settings, results: list[Result], *, interrupted: bool) -> dict[str, Any]:
     """Describe a comparison with plain values: data, settings, machine, and each contender with all its folds."""
+    where = standings(results, settings)
     return {
         "format": FORMAT,
         "data": {
@@ -45,16 +47,18 @@ def as_record(task: Task, settings: Settings, results: list[Result], *, interrup
             "cores": os.cpu_count(),
         },
         "interrupted": interrupted,
-        "contenders": [_contender(result) for result in results],
+        "contenders": [_contender(result, where.get(result.name)) for result in results],
     }
 
 
-def _contender(result: Result) -> dict[str, Any]:
+def _contender(result: Result, where: Standing | None) -> dict[str, Any]:
     row: dict[str, Any] = {"name": result.name, "family": result.family, "criterion": result.criterion}
     row["status"] = "failed" if result.error else "ok"
     row["error"] = result.error
     for what in _SUMMARY:
         row[what] = {"mean": result.mean(what), "sd": result.sd(what), "folds": getattr(result, what)}
+    row["accuracy"]["half_width"] = where.half_width if where else None
+    row["behind_best"] = {"accuracy": where.behind, "p": where.p} if where else None
     row["warnings"] = result.warnings
     return row
 
@@ -66,47 +70,77 @@ def write_json(path: Path, record: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def write_picture(path: Path, task: Task, results: list[Result]) -> None:
-    """Draw accuracy against number of leaves, one colour a family and one marker a criterion.
+def write_picture(path: Any, task: Task, results: list[Result], settings: Settings | None = None) -> None:
+    """Draw accuracy against leaves and against fit time, one colour a family and one marker a criterion.
 
-    Error bars are one standard deviation over the folds; a contender without leaves is a horizontal line.
+    Error bars, for the best of each family, are corrected 95 % intervals; a contender without leaves is a horizontal
+    line in the first picture.
+
+    Parameters
+    ----------
+    path : path, or file open for writing bytes
+        Where to write; a file gets SVG.
+    task, results, settings
+        What was compared and how.
     """
     from matplotlib.figure import Figure
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     done = [result for result in results if not result.error]
-    colours = {family: f"C{k % 10}" for k, family in enumerate(dict.fromkeys(result.family for result in done))}
+    where = standings(done, settings or Settings())
+    colours = {family: _colour(k) for k, family in enumerate(dict.fromkeys(result.family for result in done))}
     criteria = dict.fromkeys(result.criterion for result in done if result.leaves)
     markers = {criterion: _MARKERS[k % len(_MARKERS)] for k, criterion in enumerate(criteria)}
-    figure = Figure(figsize=(9, 5.2), layout="constrained")
-    axes = figure.add_subplot()
+    leading = {min((r for r in done if r.family == family), key=rank).name for family in colours}
+    figure = Figure(figsize=(12, 5.2), layout="constrained")
+    sizes, times = figure.subplots(1, 2, sharey=True)
     for result in done:
-        _draw(axes, result, colours[result.family], markers.get(result.criterion, ""))
-    if markers:
+        half = (where[result.name].half_width if result.name in where else None) if result.name in leading else None
+        style = colours[result.family], markers.get(result.criterion, "_"), half
+        if result.leaves:
+            _draw(sizes, result.mean("leaves"), result, *style)
+        else:
+            sizes.axhline(result.mean("accuracy") or 0.0, color=colours[result.family], ls="--", lw=1.3)
+        _draw(times, result.mean("fit_seconds"), result, *style)
+    _dress(sizes, "leaves (mean over folds)", bool(markers), (1, 1.5, 2, 3, 5, 7))
+    _dress(times, "fit time in seconds (mean over folds)", bool(done), (1,))
+    sizes.set_ylabel("held-out accuracy (mean, 95 % interval)")
+    figure.suptitle(f"{task.name}: {task.X.shape[0]} rows, {task.X.shape[1]} features, {task.n_classes} classes")
+    _legends(times, colours, markers, lines={result.family for result in done if not result.leaves})
+    is_file = hasattr(path, "write")
+    figure.savefig(
+        path, dpi=150, format="svg" if is_file else None, metadata={"Date": None} if is_file else {"Software": None}
+    )
+
+
+def _colour(k: int) -> Any:
+    """Ten strong colours, then their pale sisters."""
+    from matplotlib import colormaps
+
+    return colormaps["tab20"](2 * k % 20 + (k // 10) % 2)
+
+
+def _dress(axes: Any, label: str, log: bool, subs: tuple[float, ...]) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+        axes.xaxis.set_major_locator(LogLocator(subs=subs))
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("leaves (mean over folds)")
-    axes.set_ylabel("held-out accuracy (mean ± sd over folds)")
-    axes.set_title(f"{task.name}: {task.X.shape[0]} rows, {task.X.shape[1]} features, {task.n_classes} classes")
+    axes.set_xlabel(label)
     axes.grid(alpha=0.25)
-    _legends(figure, axes, colours, markers, lines={result.family for result in done if not result.leaves})
-    figure.savefig(path, dpi=150, metadata={"Software": None})
 
 
-def _draw(axes: Any, result: Result, colour: str, marker: str) -> None:
-    accuracy, sd = result.mean("accuracy") or 0.0, result.sd("accuracy") or 0.0
-    if not result.leaves:
-        axes.axhline(accuracy, color=colour, ls="--", lw=1.3)
-        axes.axhspan(accuracy - sd, accuracy + sd, color=colour, alpha=0.08, lw=0)
-        return
-    leaves = result.mean("leaves") or 0.0
-    axes.errorbar(leaves, accuracy, yerr=sd, color=colour, lw=0, elinewidth=1.2, capsize=2.5, alpha=0.45)
-    axes.plot(leaves, accuracy, color=colour, marker=marker, ms=7, mec="white", mew=0.6, lw=0)
+def _draw(axes: Any, x: float | None, result: Result, colour: Any, marker: str, half: float | None) -> None:
+    accuracy = result.mean("accuracy") or 0.0
+    if half:
+        axes.errorbar(x, accuracy, yerr=half, color=colour, lw=0, elinewidth=1.2, capsize=2.5, alpha=0.45)
+    size = 11 if marker == "_" else 7
+    axes.plot(x, accuracy, color=colour, marker=marker, ms=size, mec=colour if marker == "_" else "white",
+              mew=2 if marker == "_" else 0.6, lw=0)  # fmt: skip
 
 
-def _legends(figure: Any, axes: Any, colours: dict[str, str], markers: dict[str, str], lines: set[str]) -> None:
+def _legends(axes: Any, colours: dict[str, Any], markers: dict[str, str], lines: set[str]) -> None:
     """Families by colour, criteria by shape: two short lists however many pairs there are."""
     from matplotlib.lines import Line2D
 

@@ -6,19 +6,25 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from boscage.compare import Result
+from boscage._compare_stats import Standing, rank
+from boscage._compare_types import Result
 
 
-def comparison_table(results: list[Result]) -> Table:
-    """Lay out results, the most accurate first (fewer leaves on ties), failures last; fits 80 columns."""
+def comparison_table(results: list[Result], standing: dict[str, Standing] | None = None) -> Table:
+    """Lay out results, the most accurate first (fewer leaves on ties), failures last; fits 80 columns.
+
+    A star marks what is significantly less accurate than the best, if standings are given.
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("splits", "criterion"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("accuracy ± sd", "leaves", "depth", "fit", "predict"):
+    table.add_column("accuracy ± sd ", no_wrap=True)  # to the left: the star of some must not move the numbers
+    for heading in ("leaves", "depth", "fit", "predict"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for rank, result in enumerate(sorted(results, key=_rank)):
-        cells = [result.family, result.criterion, *_numbers(result)]
-        table.add_row(*map(Text, cells), style="red" if result.error else "bold" if rank == 0 else None)
+    for place, result in enumerate(sorted(results, key=rank)):
+        where = (standing or {}).get(result.name)
+        cells = [result.family, result.criterion, *_numbers(result, where is not None and where.is_worse)]
+        table.add_row(*map(Text, cells), style="red" if result.error else "bold" if place == 0 else None)
     return table
 
 
@@ -50,17 +56,13 @@ def seconds(value: float | None) -> str:
     return "-"
 
 
-def _rank(result: Result) -> tuple[bool, float, float]:
-    return bool(result.error), -(result.mean("accuracy") or 0.0), result.mean("leaves") or float("inf")
-
-
-def _numbers(result: Result) -> list[str]:
+def _numbers(result: Result, is_worse: bool) -> list[str]:
     if result.error:
         return ["failed", *["-"] * 4]
     accuracy, sd = result.mean("accuracy"), result.sd("accuracy")
     leaves, depth = result.mean("leaves"), result.mean("depth")
     return [
-        f"{accuracy:.3f} ± {0.0 if sd is None else sd:.3f}",
+        f"{accuracy:.3f} ± {0.0 if sd is None else sd:.3f}{'*' if is_worse else ''}",
         "-" if leaves is None else f"{leaves:.1f}",
         "-" if depth is None else f"{depth:.1f}",
         seconds(result.mean("fit_seconds")),

@@ -46,7 +46,7 @@ WORDS: dict[str, Word] = {
     ),
     "two classes": Word("data", "two classes", "Use another search, or a one-vs-rest wrapper."),
     "complete rows": Word("data", "data without missing values", "Impute first, for example with SimpleImputer."),
-    "rows": Word("executor", "all rows in memory", "Fit in memory, or pass a family made of sums."),
+    "rows": Word("executor", "all rows in memory", "Use fit, or another leaf and polish=None."),
 }
 
 # What a limit asks of the parts, when it is set.

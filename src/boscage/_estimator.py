@@ -12,12 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _predict
+from boscage._callbacks import CallbackSupport
 from boscage._importances import feature_importances
 from boscage._validation import predict_data
 from boscage.tree import Floats, Int64s, Tree
 
 
-class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
 
     tree_: Tree
@@ -170,7 +171,32 @@ class TreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         tree = self._fitted()
         rows = None if X is None else self._rows(X)[1]
-        return to_html(tree, path, rows, y, max_rows, **self._named({"title": type(self).__name__, **options}))
+        named = self._named({"title": type(self).__name__, **options})
+        if y is not None:  # labels under the names their classes are shown by
+            names = dict(zip(map(str, self.classes_.tolist()), map(str, named["class_names"])))
+            y = [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
+        return to_html(tree, path, rows, y, max_rows, **named)
+
+    def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
+        """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Input ``X``; outputs ``label`` and ``probabilities``. Columns with categories take codes.
+        """
+        from boscage.export import to_onnx
+
+        return to_onnx(self._fitted(), path, **{"classes": self.classes_, **options})
+
+    def to_sklearn(self) -> Any:
+        """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
+
+        Only trees of numeric axis tests can be converted.
+        """
+        from boscage.export import to_sklearn
+
+        return to_sklearn(self._fitted(), self.classes_)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`boscage.load` reads: data, never code."""

@@ -7,7 +7,7 @@ back flat arrays; `tree_of` turns them into a `Tree`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Limits:
         splits = -1 if self.max_leaf_nodes is None else self.max_leaf_nodes - 1
         depth = -1 if self.max_depth is None else self.max_depth
         return splits, depth, self.min_samples_leaf, self.min_weight_leaf, self.min_drop
+
+    def for_share(self, share: float) -> Limits:
+        """Return the limits of a tree of a share of the weight."""
+        return replace(self, min_weight_leaf=self.min_weight_leaf * share, min_drop=self.min_drop * share)
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,12 @@ def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
     weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
     order = job.growth.native()
     grower = _core.ProposalGrower(y, job.weight, job.n_classes, *job.native_criterion(), order, *job.limits.native())
+    searched = 0
     while requests := grower.ask():
         for node, path, may_triple in requests:
+            searched += 1
+            if job.progress is not None:
+                job.progress(searched)
             rows = grower.rows(node)
             here = NodeData(X[rows].astype(np.float64, copy=False), y[rows], weight[rows], job.seed, path, may_triple)
             for proposal in family.propose(here):

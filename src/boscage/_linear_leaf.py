@@ -64,6 +64,8 @@ class Linear(Leaf):
     (2, 3, 4)
     """
 
+    needs = frozenset({"rows"})
+
     def __init__(self, l2: float | str = 1.0, max_iter: int = 200) -> None:
         self.l2 = l2
         self.max_iter = max_iter

@@ -48,7 +48,7 @@ class Progress:
             if not self.verbose and time.monotonic() - self._start < _PATIENCE:
                 return
             self._open()
-        self._bar.update(self._task, completed=done)
+        self._bar.update(self._task, completed=done, description=self.text)
 
     def _open(self) -> None:
         from rich.console import Console

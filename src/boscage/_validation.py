@@ -390,6 +390,25 @@ def _is_finite(values: npt.NDArray[Any]) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
+def numeric_columns(estimator: Any, X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
+    """Return dense numbers as float32 or float64 and the columns' names, without looking at the values.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named in messages; not changed.
+    X : array-like or table of shape (n_samples, n_features)
+        One batch of rows.
+    """
+    columns = _Columns.of(estimator, X, None, False)
+    return columns.matrix, None if columns.names is None else tuple(columns.names.tolist())
+
+
+def check_values(name: str, matrix: npt.NDArray[Any], allow_nan: bool) -> bool:
+    """Refuse infinities, and NaN where not allowed; return whether there is NaN. ``name`` is that of the estimator."""
+    return _check_values(type(name, (), {})(), matrix, allow_nan)
+
+
 def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool) -> bool:
     """Refuse infinities, and NaN where not allowed; return whether there is NaN."""
     values = matrix.data if sparse.issparse(matrix) else matrix

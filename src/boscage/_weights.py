@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -60,22 +61,78 @@ def apply_class_weight(
     """
     if class_weight is None:
         return weights
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        largest = 1.0 if weights is None else weights.max()
-        mass = np.bincount(codes, None if weights is None else weights / largest, len(classes))
-        present = mass > 0
-        factors = np.divide(mass.sum() / present.sum(), mass, out=np.zeros(len(classes)), where=present)
-    elif isinstance(class_weight, dict):
-        factors = _factors(class_weight, classes)
+    if weights is None or class_weight != "balanced":
+        mass = [int(count) for count in np.bincount(codes, minlength=len(classes))]
     else:
-        raise ValueError(f"class_weight={class_weight!r} is not known. Pass a dict, 'balanced' or None.")
-    with np.errstate(over="ignore"):
-        result: Floats = factors[codes] if weights is None else weights * factors[codes]
+        mass = exact_sums(weights, codes, len(classes))
+    result = times_class_weight(weights, codes, class_factors(class_weight, classes, mass))
     if not result.any():
         raise ValueError("class_weight and sample_weight leave weight zero for every row.")
+    return result
+
+
+def class_factors(class_weight: Any, classes: npt.NDArray[Any], mass: list[int]) -> Floats:
+    """Return the factor of each class.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        As in `apply_class_weight`.
+    classes : ndarray
+        The labels.
+    mass : list of int
+        Weight of each class in any unit: counts of rows, or `exact_sums`.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        everything, present = sum(mass), sum(part > 0 for part in mass)
+        return np.array([everything / (present * part) if part else 0.0 for part in mass])
+    if isinstance(class_weight, dict):
+        return _factors(class_weight, classes)
+    raise ValueError(f"class_weight={class_weight!r} is not known. Pass a dict, 'balanced' or None.")
+
+
+def times_class_weight(weights: Floats | None, codes: npt.NDArray[np.int32], factors: Floats) -> Floats:
+    """Multiply weights by the factors of their classes."""
+    with np.errstate(over="ignore"):
+        result: Floats = factors[codes] if weights is None else weights * factors[codes]
     if not np.isfinite(result).all():
         raise ValueError("class_weight times sample_weight is too large for a float. Divide the weights by a constant.")
     return result
+
+
+def exact_sums(weights: Floats, codes: npt.NDArray[np.int32] | None = None, n_classes: int = 1) -> list[int]:
+    """Return the sum of the weights of each class without any rounding, as integers in units of 2⁻¹¹²⁶.
+
+    Such sums can be added in any order and over any batches: `sum_value` makes the same float of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from boscage._weights import exact_sums, sum_value
+    >>> sum_value(exact_sums(np.array([0.1] * 10))[0])
+    1.0
+    """
+    totals = [0] * n_classes
+    for start in range(0, len(weights), 1 << 22):
+        chunk = slice(start, start + (1 << 22))
+        mantissa, exponent = np.frexp(weights[chunk])
+        lowest = int(exponent.min())
+        span = int(exponent.max()) - lowest + 1
+        cell = (exponent - lowest).astype(np.int64)
+        if codes is not None:
+            cell += span * codes[chunk].astype(np.int64)
+        whole = np.ldexp(mantissa, 53).astype(np.int64)
+        high = np.bincount(cell, whole >> 27, n_classes * span)  # sums of 2²² numbers below 2²⁷ are exact
+        low = np.bincount(cell, whole & (2**27 - 1), n_classes * span)
+        for place in np.flatnonzero((high > 0) | (low > 0)).tolist():
+            part = (int(high[place]) << 27) + int(low[place])
+            totals[place // span] += part << (place % span + lowest + 1073)
+    return totals
+
+
+def sum_value(total: int, exponent: int = 0) -> float:
+    """Return the float nearest to an exact sum times 2^exponent."""
+    return total / (1 << 1126 - exponent) if exponent <= 1126 else float(total << exponent - 1126)
 
 
 def _factors(class_weight: dict[Any, Any], classes: npt.NDArray[Any]) -> Floats:
@@ -128,16 +185,45 @@ def snap_weights(weights: Floats) -> Floats:
     >>> bool(w[0] + w[1] + w[2] + w[3] == w[3] + w[2] + w[1] + w[0])
     True
     """
-    top = math.frexp(float(weights.max()))[1] + math.frexp(len(weights))[1]  # total < 2^top
-    if top > 1000 or top < -900:
-        weights = np.ldexp(weights, -top)
+    shift = _range_shift(float(weights.max()), len(weights))
+    if shift:
+        weights = np.ldexp(weights, -shift)
     total = float(weights.sum())
-    mantissa, exponent = math.frexp(total)
+    mantissa, _ = math.frexp(total)
     # A sum in floating point may land on the wrong side of a power of two, depending on the order of the rows.
     if mantissa < 0.5 + 1e-6 or mantissa > 1 - 1e-6:
-        exponent = math.frexp(math.fsum(weights.tolist()))[1]
-    grid = math.ldexp(1.0, exponent - 52)
-    return np.maximum(np.rint(weights / grid) * grid, grid)
+        total = math.fsum(weights.tolist())
+    return Grid(0, _spacing(total)).snap(weights)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid of `snap_weights`: weights are multiplied by 2^−shift and rounded to multiples of the spacing."""
+
+    shift: int
+    spacing: float
+
+    @classmethod
+    def of(cls, largest: float, count: int, total: int) -> Grid:
+        """Return the grid for so many weights with this exact sum (`exact_sums`)."""
+        shift = _range_shift(largest, count)
+        return cls(shift, _spacing(sum_value(total, -shift)))
+
+    def snap(self, weights: Floats) -> Floats:
+        """Put positive weights on the grid."""
+        if self.shift:
+            weights = np.ldexp(weights, -self.shift)
+        return np.maximum(np.rint(weights / self.spacing) * self.spacing, self.spacing)
+
+
+def _range_shift(largest: float, count: int) -> int:
+    """Exponent by which weights are divided if their total would leave the range of doubles."""
+    top = math.frexp(largest)[1] + math.frexp(count)[1]  # total < 2^top
+    return top if top > 1000 or top < -900 else 0
+
+
+def _spacing(total: float) -> float:
+    return math.ldexp(1.0, math.frexp(total)[1] - 52)
 
 
 def _short(value: object) -> str:

@@ -204,9 +204,9 @@ def inspect(model: Model, as_json: Json = False) -> None:
 def compare(
     data: Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP)] = "wdbc",
     target: Target = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the picture and the JSON file.")] = Path(
-        "boscage-compare"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the page, the picture and the JSON file.")
+    ] = Path("boscage-compare"),
     splits: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this split family (repeatable).")
     ] = None,
@@ -226,12 +226,15 @@ def compare(
 ) -> None:
     """Cross-validate every split family and criterion, next to scikit-learn.
 
-    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json and compare.png.
+    Shows accuracy, leaves, depth, fit and predict time, and writes compare.json, compare.png and compare.html, a page
+    with the best tree of each family. A star marks what is significantly less accurate than the best.
     """
     from boscage.compare import Settings, Task, contenders
 
     rows = _training_data(data, target, None, categorical, drop)
-    task = Task(Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features))
+    task = Task(
+        Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features), feature_names=tuple(rows.feature_names)
+    )
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf)
     _check_names({"splits": splits or [], "criterion": criterion or []})
     chosen = [
@@ -242,11 +245,11 @@ def compare(
     ]
     out.mkdir(parents=True, exist_ok=True)
     results, interrupted = _run(task, settings, chosen)
-    record = _store(out, task, settings, results, interrupted)
+    record = _store(out, task, settings, results, [] if interrupted else chosen, interrupted)
     if as_json:
         _print_json(record)
     else:
-        _print_table(results)
+        _print_table(results, settings)
     if interrupted:
         tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
         raise typer.Exit(INTERRUPTED)
@@ -257,22 +260,37 @@ def compare(
 @app.command()
 @reports_errors
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="Name of the paper, for example weighted-optimal.")],
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, weighted-optimal, or all of them: all."),
+    ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
     budget: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "quick",
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = Path(
         "boscage-reproduce"
     ),
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the paper (repeatable).")
+    ] = None,
 ) -> None:
     """Run the experiments of a paper again: tables and figures, its printed numbers beside ours.
 
     An interrupted run goes on where it stopped when it is started again with the same folder.
     """
-    from boscage.experiments import run
+    from boscage.experiments import PAPERS
 
-    for path in run(paper, table, figure, budget, out, tell):
-        typer.echo(path)
+    if paper == "all" and (table is not None or figure is not None or setting):
+        raise typer.BadParameter(
+            "numbers and settings belong to one paper; leave them out with all", param_hint="--table/--figure/--set"
+        )
+    for text in setting or ():
+        if "=" not in text:
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+    options = dict(text.split("=", 1) for text in setting or ())
+    for name in PAPERS if paper == "all" else [paper]:
+        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out, options):
+            typer.echo(path)
 
 
 def main() -> None:
@@ -331,6 +349,43 @@ def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
 
 
+def _reproduce(
+    paper: str, table: int | None, figure: int | None, budget: str, out: Path, options: dict[str, str]
+) -> list[Path]:
+    """Run one paper: under a bar with the remaining time on a terminal, else with one line for each cell."""
+    from boscage.experiments import run
+    from boscage.experiments._runner import chosen_pieces
+
+    console = messages()
+    if not console.is_terminal:
+        return run(paper, table, figure, budget, out, tell, options=options)
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    _, tables, figures = chosen_pieces(paper, table, figure)
+    columns = (
+        BarColumn(24),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task(paper, total=len(tables) + len(figures))
+
+        def advance(done: float, text: str) -> None:
+            progress.update(bar, completed=done, description=Text(text, overflow="ellipsis", no_wrap=True).plain[:60])
+
+        return run(paper, table, figure, budget, out, advance=advance, options=options)
+
+
 def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:
     """Run the contenders under a progress bar; Ctrl-C keeps those that are finished."""
     from rich.progress import (
@@ -367,30 +422,35 @@ def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[
     return results, False
 
 
-def _store(out: Path, task: Task, settings: Settings, results: list[Result], interrupted: bool) -> dict[str, Any]:
+def _store(
+    out: Path, task: Task, settings: Settings, results: list[Result], chosen: list[Contender], interrupted: bool
+) -> dict[str, Any]:
     from boscage._compare_files import as_record, write_json, write_picture
+    from boscage._compare_html import write_report
 
     record = as_record(task, settings, results, interrupted=interrupted)
     write_json(out / "compare.json", record)
-    written = "compare.json"
+    written = ["compare.json"]
     try:
-        write_picture(out / "compare.png", task, results)
-        written += " and compare.png"
+        write_picture(out / "compare.png", task, results, settings)
+        written.append("compare.png")
     except ImportError:
         tell("no picture: it needs the package matplotlib (pip install 'boscage[plot]')", style="yellow")
-    tell(f"wrote {written} in {out}")
+    write_report(out / "compare.html", task, settings, results, chosen)
+    tell(f"wrote {', '.join(written)} and compare.html in {out}")
     return record
 
 
-def _print_table(results: list[Result]) -> None:
+def _print_table(results: list[Result], settings: Settings) -> None:
     from rich.console import Console
 
+    from boscage._compare_stats import standings
     from boscage._compare_table import comparison_notes, comparison_table
 
     console = Console(highlight=False)
     if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
         console = Console(highlight=False, width=200)
-    console.print(comparison_table(results))
+    console.print(comparison_table(results, standings(results, settings)))
     for note in comparison_notes(results):
         console.print(note, soft_wrap=True)
 

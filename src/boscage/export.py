@@ -1,4 +1,4 @@
-"""A tree in words: lines of text, Graphviz's DOT language, and dictionaries ready for JSON.
+"""A tree for other readers: text, Graphviz, dictionaries for JSON, ONNX, scikit-learn.
 
 Linear tests are shown by their largest terms in the user's columns and units, categories by name. Trees of any depth
 are walked without recursion.
@@ -7,18 +7,18 @@ are walked without recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import numpy.typing as npt
 
 from boscage._colors import class_colors, hex_color, node_color
 from boscage._describe import Describer
-from boscage.tree import LINEAR, Int64s, Tree
+from boscage._to_dict import dict_schema, to_dict
+from boscage.tree import Int64s, Tree
 
-__all__ = ["export_graphviz", "export_text", "to_dict"]
-
-DICT_SCHEMA = "boscage-tree-1"
+__all__ = ["dict_schema", "export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
 
 
 def subtree_heights(tree: Tree) -> Int64s:
@@ -234,115 +234,101 @@ def _box_lines(words: Describer, node: int, impurity: bool, node_ids: bool) -> l
     return lines
 
 
-def to_dict(
+def to_onnx(
     tree: Tree,
-    feature_names: Sequence[str] | None = None,
-    class_names: Sequence[Any] | None = None,
+    path: str | Path | None = None,
     *,
-    decimals: int = 2,
-    max_terms: int = 5,
-) -> dict[str, Any]:
-    """Describe a tree completely, as dictionaries and lists ready for ``json.dumps`` at any depth.
+    classes: npt.ArrayLike | None = None,
+    dtype: str | None = None,
+    compute: str = "float64",
+) -> Any:
+    """Write a tree as an ONNX model of plain operators (opset 18, IR version 8), which any ONNX runtime can run.
+
+    The model has one input ``X`` of shape (n, d) and two outputs: ``label`` of shape (n,) and ``probabilities`` of
+    shape (n, K). Hard trees are walked level by level and soft trees compute all tests at once, so its size grows
+    with the arrays of the tree and not with the number of paths.
 
     Parameters
     ----------
     tree : Tree
         The tree.
-    feature_names, class_names, decimals, max_terms
-        As in :func:`export_text`; the last two shape only the ``text`` of tests.
+    path : str or path, optional
+        Where to write the model. Default: only return it.
+    classes : array of shape (K,), optional
+        Labels in order; an estimator passes its own. Integers and whole floats become int64 labels, strings stay
+        strings, booleans stay booleans. Default: 0, 1, ….
+    dtype : {"float64", "float32"}, optional
+        Type of the input. Default: that of the training rows.
+    compute : {"float64", "float32"}, default="float64"
+        Type inside the model and of ``probabilities``. With float64 the model decides as Python does. With float32 it
+        is half as large; axis tests on float32 rows still decide alike, linear tests may differ for rows whose score
+        lies within rounding of the threshold.
 
     Returns
     -------
-    dict
-        ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"), ``features`` (a list of ``name``
-        and, for a category column, ``categories``), ``classes`` (names), ``input_map`` (null, or ``fill``,
-        ``codes`` by column, ``shift``, ``scale``, ``constant``, ``unit_rows``) and ``nodes``, a list in order of
-        their numbers. Every node has ``id``, ``depth``, ``n_samples``, ``weight``, ``impurity`` and ``value`` (class
-        fractions). A leaf adds ``class`` and ``prediction`` (class probabilities) or ``model`` (``coef``,
-        ``intercept``). An inner node adds ``left`` and ``right`` (ids) and ``test``, which has a readable ``text`` and
-        ``kind``:
+    onnx.ModelProto
+        Columns with categories take codes 0, 1, … in the order of ``tree.schema.categories``; names of columns,
+        categories and classes are in the metadata under ``boscage``. Missing values are NaN.
 
-        - "axis": ``feature``, ``threshold`` (left if x ≤ threshold), ``missing`` ("left" or "right");
-        - "missing": ``feature``, ``numbers`` and ``missing`` (their sides);
-        - "category": ``feature``, ``left`` and ``right`` (lists of categories), ``missing`` (also of unseen ones);
-        - "linear": ``weights`` (a list of column and weight, to be multiplied with rows after the input map;
-          column d is the constant) and ``threshold`` (right if w·x > threshold, or the soft rule of ``routing``).
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> model = tree.to_onnx("tree.onnx")  # doctest: +SKIP
     """
-    words = Describer(tree, feature_names, class_names, decimals, max_terms)
-    features: list[dict[str, Any]] = [{"name": words.name(column)} for column in range(tree.n_features)]
-    for column in np.flatnonzero(tree.schema.n_categories).tolist():
-        names = tree.schema.categories and tree.schema.categories[column]
-        labels = range(int(tree.schema.n_categories[column])) if names is None else names
-        features[column]["categories"] = [_plain(label) for label in labels]
-    return {
-        "schema": DICT_SCHEMA,
-        "routing": tree.routing,
-        "features": features,
-        "classes": words.class_names,
-        "input_map": _map_dict(tree),
-        "nodes": [_node_dict(words, node) for node in range(tree.node_count)],
-    }
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs the package onnx. Install it with: pip install 'boscage[onnx]'") from error
+    from boscage._onnx import tree_model
+
+    dtype = tree.schema.dtype if dtype is None else dtype
+    for name, value in (("dtype", dtype), ("compute", compute)):
+        if value not in ("float32", "float64"):
+            raise ValueError(f"{name} must be 'float32' or 'float64', got {value!r}.")
+    model = tree_model(tree, _checked_classes(tree, classes), dtype=dtype, compute=compute)
+    if path is not None:
+        onnx.save(model, str(path))
+    return model
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
+    """Turn an axis-parallel tree into a fitted scikit-learn ``DecisionTreeClassifier``.
+
+    Tools that know only scikit-learn's own tree, such as shap's tree explainer, then take it.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of numeric axis tests.
+    classes : array of shape (K,), optional
+        Labels in order; an estimator passes its own. Default: 0, 1, ….
+
+    Returns
+    -------
+    sklearn.tree.DecisionTreeClassifier
+        Node for node the same tree, with the same sides for missing values. scikit-learn rounds rows to float32, so a
+        float64 value within that rounding of a threshold may change sides; float32 rows never do.
+
+    Raises
+    ------
+    ValueError
+        The tree has linear tests, tests on categories or linear leaves.
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> tree.to_sklearn().predict([[0.2]]).tolist()
+    ['low']
+    """
+    from boscage._to_sklearn import sklearn_tree
+
+    return sklearn_tree(tree, _checked_classes(tree, classes))
 
 
-def _map_dict(tree: Tree) -> dict[str, Any] | None:
-    row_map = tree.input_map
-    if row_map is None:
-        return None
-    codes = None
-    if row_map.code_offset is not None and row_map.codes is not None:
-        counts = tree.schema.n_categories
-        codes = {
-            str(j): row_map.codes[row_map.code_offset[j] : row_map.code_offset[j] + counts[j]].tolist()
-            for j in np.flatnonzero(row_map.code_offset >= 0).tolist()
-        }
-    arrays = {name: getattr(row_map, name) for name in ("fill", "shift", "scale")}
-    return {
-        **{name: None if array is None else array.tolist() for name, array in arrays.items()},
-        "codes": codes,
-        "constant": row_map.constant,
-        "unit_rows": row_map.unit_rows,
-    }
-
-
-def _node_dict(words: Describer, node: int) -> dict[str, Any]:
-    tree = words.tree
-    found: dict[str, Any] = {
-        "id": node,
-        "depth": int(tree.depth[node]),
-        "n_samples": int(tree.n_node_samples[node]),
-        "weight": float(tree.weighted_n_node_samples[node]),
-        "impurity": float(tree.impurity[node]),
-        "value": tree.value[node].tolist(),
-    }
-    if not tree.is_leaf[node]:
-        left, right = int(tree.children_left[node]), int(tree.children_right[node])
-        return found | {"left": left, "right": right, "test": _test_dict(words, node)}
-    if tree.leaf_models is not None:
-        leaf = tree.leaf_index[node]
-        model = {"coef": tree.leaf_models.coef[leaf].tolist(), "intercept": tree.leaf_models.intercept[leaf].tolist()}
-        return found | {"model": model}
-    return found | {"class": words.leaf_class(node), "prediction": words.proba(node).tolist()}
-
-
-def _test_dict(words: Describer, node: int) -> dict[str, Any]:
-    tree = words.tree
-    text = words.test(node).left
-    threshold = float(tree.threshold[node])
-    if tree.feature[node] == LINEAR:
-        row: Any = tree.weights[[int(tree.linear_row[node])], :]
-        weights = (row.toarray() if sparse.issparse(row) else row)[0]
-        terms = [[int(j), float(weights[j])] for j in np.flatnonzero(weights)]
-        return {"kind": "linear", "text": text, "weights": terms, "threshold": threshold}
-    column = int(tree.feature[node])
-    missing = "left" if tree.missing_go_to_left[node] else "right"
-    base = {"text": text, "feature": column, "missing": missing}
-    if tree.category_offset[node] >= 0:
-        left, right = words.category_set(node)
-        return base | {"kind": "category", "left": list(map(_plain, left)), "right": list(map(_plain, right))}
-    if np.isinf(threshold):
-        return base | {"kind": "missing", "numbers": "left" if threshold > 0 else "right"}
-    return base | {"kind": "axis", "threshold": threshold}
+def _checked_classes(tree: Tree, classes: npt.ArrayLike | None) -> npt.NDArray[Any]:
+    labels = np.arange(tree.n_classes) if classes is None else np.asarray(classes)
+    if labels.shape != (tree.n_classes,):
+        raise ValueError(f"classes must hold {tree.n_classes} labels, got shape {labels.shape}.")
+    return labels

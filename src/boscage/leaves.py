@@ -79,18 +79,31 @@ class Majority(Leaf):
 
 @register("leaf", "frequency")
 class Frequency(Leaf):
-    """The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
+    r"""The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
 
     With n the weight of a node, the value of a leaf is the root's fractions plus, along the path to the leaf, the sum
     of (child's − parent's fractions) / (1 + shrinkage / n_parent): a mean of the fractions met on the path, in which
     light nodes count less.
 
+    A soft tree averages its leaves, which makes its predictions paler than any leaf: two tests that are right
+    together, as those of a look-ahead, can drown in it. Its leaves may be fitted jointly instead: with r_il the
+    probability that row i of weight s_i reaches leaf l, Y_i its class as a unit vector, p_l the leaf's share of the
+    weight and f_l its class fractions, the leaves' class shares V_l minimise
+
+    .. math:: \sum_i s_i \Big\|\sum_l r_{il} V_l - Y_i\Big\|^2 + \text{shrinkage}\,\sum_l p_l \|V_l - f_l\|^2.
+
+    Then the average is stretched about its mean until it is calibrated, and drawn to 1/K as far as needed to keep
+    every V_l a distribution. In a hard tree this gives the class fractions again.
+
     Parameters
     ----------
     shrinkage : float or "auto", default=0.0
-        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more. "auto"
-        takes of 0, 1, 3, 10, …, 1000 the one with the least squared error of the probabilities on rows that were held
-        out: another tree is grown without them.
+        At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more (in joint
+        leaves: draw more to the fractions). "auto" takes of 0, 1, 3, 10, …, 1000 the one with the least squared error
+        of the probabilities on rows that were held out: another tree is grown without them.
+    joint : {"auto", True, False}, default="auto"
+        Whether the leaves of a soft tree are fitted jointly, at the cost of one more pass over the rows and n·leaves²
+        steps. "auto" does so where a look-ahead has placed tests together.
 
     References
     ----------
@@ -103,17 +116,35 @@ class Frequency(Leaf):
     Frequency(shrinkage=10.0)
     """
 
-    def __init__(self, shrinkage: float | str = 0.0) -> None:
+    def __init__(self, shrinkage: float | str = 0.0, *, joint: str | bool = "auto") -> None:
         self.shrinkage = shrinkage
+        self.joint = joint
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Validation and joint leaves look at the rows again."""
+        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
 
     def check(self) -> None:
-        """Refuse negative and infinite shrinkage."""
+        """Refuse negative and infinite shrinkage and unknown words."""
         if self.shrinkage != "auto":
             self._check_real("shrinkage", low=0)
+        self._check_choice("joint", ("auto", True, False))
 
     def candidates(self) -> list[Leaf]:
         """Return one leaf for each shrinkage to be tried."""
-        return [Frequency(s) for s in _SHRINKAGES] if self.shrinkage == "auto" else [self]
+        return [Frequency(s, joint=self.joint) for s in _SHRINKAGES] if self.shrinkage == "auto" else [self]
+
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
+        from boscage._joint_leaves import JointSums, has_opposite_tests
+
+        looked_ahead = getattr(job.splits, "lookahead", False)
+        joint = looked_ahead and has_opposite_tests(tree) if self.joint == "auto" else self.joint
+        if not (joint and tree.is_soft):
+            return super().finish(tree, job)
+        sums = JointSums(tree).add(job.data.X, job.data.y, job.data.weight)
+        return replace(tree, leaf_value=sums.values(float(self.shrinkage)))
 
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return shrunken class fractions, or None without shrinkage."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _core
+from boscage._callbacks import CallbackSupport, FitTask, fit_task, with_callbacks
 from boscage._online_checks import check_options, check_rows_match, is_integer, row_batch
 from boscage._online_labels import LabelBook, enter
 from boscage._progress import Progress
@@ -27,7 +29,7 @@ _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
 @saveable
-class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Classifier for very many classes that learns online, row by row, in time that grows like log K.
 
     The default mode scores candidate classes :math:`c \in C(x)` by linear functions and predicts
@@ -153,6 +155,7 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from scratch, in several passes over the shuffled rows.
 
@@ -170,6 +173,11 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         check_options(self)
+        with fit_task(self, X, y, sample_weight, steps=int(self.n_passes)) as task:
+            self._fit(X, y, sample_weight, task)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, task: FitTask) -> None:
         data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False, accept_sparse=True)
         rows = row_batch(data.X)
         kinds, weight = _core.distinct_rows(rows, data.y, data.weight)
@@ -183,9 +191,10 @@ class LOMTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for number in range(self.n_passes):
                 order = kinds[random.permutation(len(kinds))]
                 report = _shifted(progress, number * len(kinds))
-                learner.learn(rows, data.y, by_row, order, n_classes, False, number == 0, report)
+                arguments = (rows, data.y, by_row, order, n_classes, False, number == 0, report)
+                if task.step("pass over the rows", partial(learner.learn, *arguments)):
+                    break
         self._set_fitted(learner, LabelBook(data.classes), data.schema)
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows of a batch in their order, going on from what was learned before.

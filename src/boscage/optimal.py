@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
+from boscage._callbacks import FRAMES, fit_task, with_callbacks
 from boscage._estimator import TreeClassifier
 from boscage._numbers import check_number, is_number
 from boscage._progress import Progress
@@ -65,9 +66,9 @@ class OptimalTreeClassifier(TreeClassifier):
         Weight of each class, multiplied with the sample weights.
     n_jobs : int or None, default=None
         Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
-    verbose : bool or None, default=False
-        True shows the best objective, the lower bound and the gap while searching; None does so on a terminal when
-        a fit takes longer than two seconds.
+    verbose : bool or None, default=None
+        Best objective, lower bound and gap while searching: None shows them on a terminal when a fit takes longer
+        than two seconds, True always, False never.
 
     Attributes
     ----------
@@ -112,7 +113,7 @@ class OptimalTreeClassifier(TreeClassifier):
         warm_start_tree: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
-        verbose: bool | None = False,
+        verbose: bool | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.alpha = alpha
@@ -124,6 +125,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
         """Search for the best tree.
 
@@ -142,6 +144,19 @@ class OptimalTreeClassifier(TreeClassifier):
         -------
         self
         """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        if self.status_ in _STOPPED:
+            reason = _STOPPED[self.status_].format(self)
+            warnings.warn(
+                f"The tree is not proven optimal: {reason}. Its objective is {self.objective_:.6g}, no tree is better "
+                f"than {self.lower_bound_:.6g} (gap {self.gap_:.3g}).",
+                ConvergenceWarning,
+                stacklevel=2 + FRAMES,
+            )
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         start = time.monotonic()
         seconds, memory = self._check_limits()
         threads = n_threads(self.n_jobs)
@@ -166,15 +181,6 @@ class OptimalTreeClassifier(TreeClassifier):
         self.tree_ = _tree_of(found, data)
         self._certify(found)
         set_data_attributes(self, data)
-        if self.status_ in _STOPPED:
-            reason = _STOPPED[self.status_].format(self)
-            warnings.warn(
-                f"The tree is not proven optimal: {reason}. Its objective is {self.objective_:.6g}, no tree is better "
-                f"than {self.lower_bound_:.6g} (gap {self.gap_:.3g}).",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
 
     def _certify(self, found: dict[str, Any]) -> None:
         """Write objective and bound, the objective summed again in float64."""

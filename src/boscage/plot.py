@@ -1,4 +1,4 @@
-"""A picture of a tree with matplotlib: tidy layout, boxes in the colour of their class, bars of class shares."""
+"""Pictures with matplotlib: the tree in a tidy layout; beside it its decision regions and its trajectory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import numpy.typing as npt
 from boscage._colors import class_colors, node_color
 from boscage._describe import Describer
 from boscage._layout import tidy_positions
+from boscage._plot_views import plot_regions, plot_trajectory, require_matplotlib
 from boscage.export import _check_depth
 from boscage.tree import Tree
 
-__all__ = ["plot_tree"]
+__all__ = ["plot_regions", "plot_trajectory", "plot_tree"]
 
 # Lengths in points (1/72 inch) at the natural font size.
 _FONT_SIZE = 9.0
@@ -88,7 +89,7 @@ def plot_tree(
     >>> ax = TopDownTreeClassifier(max_leaf_nodes=4).fit(X, y).plot()
     >>> ax.figure.savefig("tree.png")  # doctest: +SKIP
     """
-    _require_matplotlib()
+    require_matplotlib()
     deepest = _check_depth(max_depth)
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
     shown = np.flatnonzero(tree.depth <= deepest + 1)
@@ -108,15 +109,6 @@ def plot_tree(
     if has_legend:
         _draw_legend(ax, words, colors, size)
     return ax
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            "Drawing a tree needs matplotlib, which is not installed. Install it with: pip install boscage[plot]"
-        ) from error
 
 
 def _text_size(text: str) -> tuple[float, float]:

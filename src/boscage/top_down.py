@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from boscage._component import IncompatibleParts, check_compatible, data_fact, resolve
+from boscage._callbacks import fit_task, with_callbacks
+from boscage._component import Fact, IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._finish import Finish, choose
 from boscage._grow import Job, Limits
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._validation import fit_data, set_data_attributes
 from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
@@ -26,6 +29,9 @@ from boscage.polish import polish_part
 from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily
 from boscage.tree import Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
 
 TRAJECTORY = np.dtype([("node", np.int64), ("potential", np.float64), ("error", np.float64)])
 
@@ -94,6 +100,8 @@ class TopDownTreeClassifier(TreeClassifier):
     trajectory_ : structured ndarray
         ``node``, ``potential`` (G of the tree, 1 for two equal classes) and ``error`` on the training data: before
         any split (node -1), then after each split.
+    reading_ : Reading
+        ``passes`` over the source, ``rows`` in each and ``bytes_read`` in all; only after :meth:`fit_batches`.
 
     References
     ----------
@@ -152,6 +160,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TopDownTreeClassifier:
         """Grow the tree.
 
@@ -168,13 +177,111 @@ class TopDownTreeClassifier(TreeClassifier):
         -------
         self
         """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         job, leaf = self._job(X, y, sample_weight)
         finish = choose(job, self._grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
-        tree = finish(self._grow(job), job)
+        self._keep(finish(self._grow(job), job), job)
+        if hasattr(self, "reading_"):
+            del self.reading_
+
+    def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
+        """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
+
+        The rows are read once for what must be known of the columns, twice for means and deviations, once for the
+        root and once for each level of the tree. Memory holds a few batches and the sums of the open leaves.
+
+        Parameters
+        ----------
+        source : path, list of paths, pyarrow.dataset.Dataset, list of batches, or callable
+            Files and folders of Parquet, Arrow or CSV, or patterns of their names; a list of batches; or a function
+            without arguments that returns a fresh iterator of batches at every call. A batch is a table, or a tuple
+            (X, y) or (X, y, sample_weight). What can be read only once, such as a generator, is refused.
+        target : str, optional
+            Column of labels, in tables.
+        weight : str, optional
+            Column of sample weights, in tables; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boscage import TopDownTreeClassifier
+        >>> def batches():
+        ...     for seed in range(10):
+        ...         X = np.random.default_rng(seed).normal(size=(1000, 3))
+        ...         yield X, X[:, 0] > X[:, 1]
+        >>> tree = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=4).fit_batches(batches)
+        >>> tree.reading_.rows, tree.reading_.passes
+        (10000, 6)
+        """
+        from boscage.batches.reading import BatchPasses
+        from boscage.batches.source import open_source
+
+        parts = self._parts("fit_batches")
+        opened = open_source(source, target, weight)
+        with Progress("reading rows", self.verbose) as progress:
+            passes = BatchPasses(
+                opened,
+                type(self).__name__,
+                self.class_weight,
+                allow_nan=parts["splits"].allows_missing,
+                threads=n_threads(self.n_jobs),
+                progress=progress,
+            )
+            self._fit_passes(parts, passes)
+        self.reading_ = passes.reading
+        return self
+
+    def predict_batches(
+        self, source: Any, path: str | os.PathLike[str], target: str | None = None, *, proba: bool = False
+    ) -> int:
+        """Predict the rows of a source batch by batch and write a Parquet file.
+
+        Parameters
+        ----------
+        source
+            As in :meth:`fit_batches`; batches of arrays may also be X alone. Columns the tree does not know are left
+            out.
+        path : str or path-like
+            The Parquet file to write: a column ``prediction``, and with ``proba`` a column for each class.
+        target : str, optional
+            Column of labels, which is left out.
+        proba : bool, default=False
+            Whether to write probabilities too.
+
+        Returns
+        -------
+        int
+            Number of rows.
+        """
+        from boscage.batches.prediction import predict_batches
+
+        check_is_fitted(self, "tree_")
+        return predict_batches(self, source, path, target, proba=proba)
+
+    def _fit_passes(self, parts: dict[str, Any], passes: Passes) -> None:
+        """Grow over rows that others hold; nothing on self is changed before the tree is there."""
+        from boscage.batches.survey import schema_data
+
+        splits, data = parts["splits"], schema_data(passes.survey)
+        check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
+        limits, seed = self._limits(passes.n_rows, passes.weight), self._seed(splits)
+        job = Job(data, parts["criterion"], parts["growth"], limits, seed, n_threads(self.n_jobs), splits=splits)
+        tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
+        finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
+        self._keep(finish(tree, job), job)
+
+    def _keep(self, tree: Tree, job: Job) -> None:
         self.tree_ = tree
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
-        return self
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Grow the tree without pruning and return the path of its pruned subtrees.
@@ -191,16 +298,23 @@ class TopDownTreeClassifier(TreeClassifier):
         """
         return pruning_path(self._grow(self._job(X, y, sample_weight)[0]))
 
+    def _parts(self, executor: str | None = None) -> dict[str, Any]:
+        """Names to parts that go together; ``executor`` names a fit that has not all rows in memory."""
+        self._check_limits()
+        roles = ("criterion", "splits", "growth", "leaf")
+        parts: dict[str, Any] = {role: resolve(role, getattr(self, role)) for role in roles}
+        parts["polish"] = polish_part(self.polish)
+        fact = None if executor is None else Fact(executor)
+        check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, executor=fact)
+        return parts
+
+    def _seed(self, splits: SplitFamily) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
+
     def _job(self, X: Any, y: Any, sample_weight: Any) -> tuple[Job, Leaf]:
         """Names to parts, user arrays to checked data, limits to numbers; nothing on self is changed."""
-        self._check_limits()
-        splits: Any = resolve("splits", self.splits)
-        criterion: Any = resolve("criterion", self.criterion)
-        growth: Any = resolve("growth", self.growth)
-        leaf: Any = resolve("leaf", self.leaf)
-        polish = polish_part(self.polish)
-        parts = {"criterion": criterion, "splits": splits, "growth": growth, "leaf": leaf, "polish": polish}
-        check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes)
+        parts = self._parts()
+        splits, criterion, growth, leaf = (parts[role] for role in ("splits", "criterion", "growth", "leaf"))
         data = fit_data(
             self,
             X,
@@ -217,17 +331,16 @@ class TopDownTreeClassifier(TreeClassifier):
                 "for example with sklearn.preprocessing.OneHotEncoder, or pass splits='axis'."
             )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
-        job = Job(data, criterion, growth, self._limits(data), seed, n_threads(self.n_jobs), splits=splits)
+        total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
+        limits = self._limits(data.X.shape[0], total)
+        job = Job(data, criterion, growth, limits, self._seed(splits), n_threads(self.n_jobs), splits=splits)
         return replace(job, limits=splits.limits(job.limits, job)), leaf
 
     def _grow(self, job: Job) -> Tree:
         with Progress("growing a tree: nodes searched", self.verbose) as progress:
             return job.splits.grow(replace(job, progress=progress.callback))
 
-    def _limits(self, data: Dataset) -> Limits:
-        n = data.X.shape[0]
-        total = float(n) if data.weight is None else float(data.weight.sum())
+    def _limits(self, n: int, total: float) -> Limits:
         rows = self.min_samples_leaf
         return Limits(
             max_leaf_nodes=self.max_leaf_nodes,

@@ -1,8 +1,10 @@
 """What all papers share: cells that are computed once and kept, resuming, progress, Markdown tables.
 
-A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers) and ``reproduce(job)``. It asks ``job.cell`` for
-every number it needs: a cell that is already in the results file of the output folder is not computed again, and the
-file is written after each new one, so that an interrupted run goes on where it stopped.
+A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers), perhaps ``OPTIONS`` (names and types of
+settings that can be changed), and ``reproduce(job)``, which is called for one table or figure at a time. It asks
+``job.cell`` for every number it needs: a cell that is already in the results file of the output folder is not computed
+again, and the file is written after each new one, so that an interrupted run goes on where it stopped. ``job.expect``
+says how many cells a table or figure has, for the remaining time.
 """
 
 from __future__ import annotations
@@ -11,13 +13,19 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-PAPERS = {"lomtree": "lomtree", "stochastic": "stochastic", "weighted-optimal": "weighted_optimal"}
+PAPERS = {
+    "lomtree": "lomtree",
+    "stochastic": "stochastic",
+    "topdown": "topdown",
+    "weighted-optimal": "weighted_optimal",
+    "wodt": "wodt",
+}
 BUDGETS = ("quick", "full")
 
 
@@ -37,6 +45,10 @@ class Job:
         Folder of the results.
     tell : callable
         Gets one line of text after each cell.
+    advance : callable
+        Gets the share of the tables and figures that are done, from 0 to their number, and what is being done.
+    options : dict
+        Settings in place of the budget's; which there are is the module's business.
     """
 
     paper: str
@@ -45,8 +57,13 @@ class Job:
     budget: str
     out: Path
     tell: Callable[[str], None]
+    advance: Callable[[float, str], None] = lambda done, text: None
+    options: dict[str, Any] = field(default_factory=dict)
     results: dict[str, Any] = field(default_factory=dict)
     written: list[Path] = field(default_factory=list)
+    pieces_done: int = 0
+    _cells: int = 0
+    _expected: int = 0
 
     @property
     def store(self) -> Path:
@@ -55,22 +72,58 @@ class Job:
 
     def cell(self, name: str, settings: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return the result of ``work``, from the file if it was computed before with the same settings."""
-        key = hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
+        key = _key(name, settings)
         known = self.results.get(key)
         if known is None:
+            self._show(name)
             start = time.monotonic()
             known = {"name": name, "settings": settings, "result": work(), "seconds": time.monotonic() - start}
             self.results[key] = known
             write_text(self.store, json.dumps(self.results, indent=1, sort_keys=True) + "\n")
             self.tell(f"{self.paper}: {name} ({known['seconds']:.1f} s)")
+        self._cells += 1
+        self._show(name)
         result: dict[str, Any] = known["result"]
         return result
+
+    def expect(self, cells: int) -> None:
+        """Say how many cells the table or figure in work will ask for."""
+        self._expected = cells
+
+    def finish_piece(self) -> None:
+        """Count a table or figure as done."""
+        self.pieces_done += 1
+        self._cells = self._expected = 0
+        self._show("")
+
+    def _show(self, name: str) -> None:
+        part = min(0.99, self._cells / self._expected) if self._expected else 0.0
+        self.advance(self.pieces_done + part, f"{self.paper}: {name}" if name else self.paper)
+
+    def known(self, name: str, settings: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the result of a cell that was computed before, or None."""
+        found = self.results.get(_key(name, settings))
+        return None if found is None else found["result"]
 
     def write(self, name: str, text: str) -> None:
         """Write a text file into the output folder."""
         path = self.out / name
         write_text(path, text)
         self.written.append(path)
+
+    def picture(self, name: str, draw: Callable[[Any], None], size: tuple[float, float] = (7.0, 4.4)) -> None:
+        """Let ``draw`` fill a matplotlib figure and write it into the output folder."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        path = self.out / name
+        figure.savefig(path, dpi=110, metadata={"Software": None})
+        self.written.append(path)
+
+
+def _key(name: str, settings: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -102,6 +155,8 @@ def run(
     budget: str = "quick",
     out: str | Path = "boscage-reproduce",
     tell: Callable[[str], None] = lambda line: None,
+    advance: Callable[[float, str], None] = lambda done, text: None,
+    options: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Run a paper's experiments again.
 
@@ -117,27 +172,54 @@ def run(
         Folder for the results; a run into the same folder goes on where the last one stopped.
     tell : callable
         Gets one line of text after each step.
+    advance : callable
+        Gets how many tables and figures are done, a number that grows with every cell, and what is being done.
+    options : mapping, optional
+        Settings of the paper's experiments in place of the budget's, as text or values.
 
     Returns
     -------
     list of Path
         The files written.
     """
-    if paper not in PAPERS:
-        raise ValueError(f"paper={paper!r} is not known. Pass one of {', '.join(sorted(PAPERS))}.")
+    module, tables, figures = chosen_pieces(paper, table, figure)
     if budget not in BUDGETS:
         raise ValueError(f"budget={budget!r} is not known. Pass one of {', '.join(BUDGETS)}.")
+    settings = _options(module, paper, options or {})
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    job = Job(paper, (), (), budget, folder, tell, advance, settings)
+    if job.store.exists():
+        job.results = json.loads(job.store.read_text(encoding="utf-8"))
+    for job.tables, job.figures in [*(((n,), ()) for n in tables), *(((), (n,)) for n in figures)]:
+        module.reproduce(job)
+        job.finish_piece()
+    return [*dict.fromkeys(job.written), *([job.store] if job.store.exists() else [])]
+
+
+def chosen_pieces(paper: str, table: int | None, figure: int | None) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
+    """Find the module of a paper, and which of its tables and figures are meant."""
+    if paper not in PAPERS:
+        raise ValueError(f"paper={paper!r} is not known. Pass one of {', '.join(sorted(PAPERS))}.")
     module = import_module(f"boscage.experiments.{PAPERS[paper]}")
     chosen: list[tuple[int, ...]] = []
     choices = (("table", table, figure, module.TABLES), ("figure", figure, table, module.FIGURES))
     for name, wanted, other, known in choices:
         if wanted is not None and wanted not in known:
-            raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {', '.join(map(str, known))}.")
+            allowed = ", ".join(map(str, known)) or f"no {name}"
+            raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {allowed}.")
         chosen.append((wanted,) if wanted is not None else known if other is None else ())
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    job = Job(paper, chosen[0], chosen[1], budget, folder, tell)
-    if job.store.exists():
-        job.results = json.loads(job.store.read_text(encoding="utf-8"))
-    module.reproduce(job)
-    return [*job.written, job.store]
+    return module, chosen[0], chosen[1]
+
+
+def _options(module: Any, paper: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check names and turn text into values."""
+    known = getattr(module, "OPTIONS", {})
+    for name, value in given.items():
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise ValueError(f"{name}={value!r} is not a setting of {paper}. There are: {listed}.")
+    try:
+        return {name: known[name](value) for name, value in given.items()}
+    except ValueError as error:
+        raise ValueError(f"A setting of {paper} has the wrong type: {error}.") from None

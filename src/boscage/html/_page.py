@@ -12,10 +12,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage._colors import class_colors, hex_color
+from boscage._column_facts import column_facts
 from boscage._describe import PRETTY, Describer
 from boscage.export import export_text
 from boscage.html._assets import page
-from boscage.html._columns import column_facts
 from boscage.html._encode import embed_json, encode_array, encode_matrix
 from boscage.tree import Tree
 

@@ -5,7 +5,9 @@ const ARRAY_TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u1: Ui
 function decodeArray(found) {
   if (!found) return null;
   const [[kind, text]] = Object.entries(found);
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i += 1) bytes[i] = letters.charCodeAt(i);
   return new ARRAY_TYPES[kind](bytes.buffer);
 }
 

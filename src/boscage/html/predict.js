@@ -201,11 +201,11 @@ function explainRow(tree, x) {
   }
   const path = [];
   for (let node = leaf; node >= 0; node = tree.parent[node]) path.unshift(node);
-  return { row, reach, proba, best: argmax(proba), leaf, path, isComplete: true };
+  return { row, reach, proba, best: argmax(proba), leaf, path, onPath: new Set(path), isComplete: true };
 }
 
 // A row with missing values in a tree that has nothing to put in their place.
 function unexplained(tree, row) {
   const [reach, proba] = [new Float64Array(tree.size), new Float64Array(tree.classes.length)];
-  return { row, reach, proba, best: 0, leaf: 0, path: [], isComplete: false };
+  return { row, reach, proba, best: 0, leaf: 0, path: [], onPath: new Set(), isComplete: false };
 }

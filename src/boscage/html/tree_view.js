@@ -81,7 +81,7 @@ class TreeView {
   openAll(isOpen) {
     for (let node = 0; node < this.tree.size; node += 1) this.open[node] = isOpen && !isLeaf(this.tree, node) ? 1 : 0;
     if (!isOpen) this.setActive(0);
-    this.arrange();
+    this.rearrange(this.active);
   }
 
   openBelow(node) {
@@ -92,7 +92,7 @@ class TreeView {
       this.open[next] = 1;
       last.push(...childrenOf(this.tree, next));
     }
-    this.arrange();
+    this.rearrange(node);
   }
 
   showPathOnly() {
@@ -110,7 +110,7 @@ class TreeView {
       changed = changed || !this.open[up];
       this.open[up] = 1;
     }
-    if (changed) this.arrange();
+    if (changed) this.rearrange(this.active);
   }
 
   toggle(node) {
@@ -118,7 +118,17 @@ class TreeView {
     for (let up = this.active; up >= 0; up = this.tree.parent[up]) {
       if (up === node) this.setActive(node); // the active card must not vanish with its branch
     }
+    this.rearrange(node);
+  }
+
+  // Cards find new places while one of them stays where the reader sees it.
+  rearrange(fixed) {
+    const isShown = this.places && this.order.includes(fixed);
+    const before = isShown ? this.places.place(fixed).y : 0;
     this.arrange();
+    if (!isShown || !this.order.includes(fixed)) return;
+    this.scroller.scrollTop += this.places.place(fixed).y - before;
+    this.draw();
   }
 
   arrange() {
@@ -156,7 +166,10 @@ class TreeView {
       if (y + this.cardHeight + MARGIN >= top && y <= bottom) wanted.add(node);
     }
     for (const [node, card] of this.cards) if (!wanted.has(node)) this.drop(node, card);
-    this.order.filter((node) => wanted.has(node)).forEach((node) => this.drawCard(node));
+    // From the last to the first: each card goes in front of the one that follows it, so that the page is read in
+    // the order in which it is seen.
+    let next = null;
+    for (const node of this.order.filter((each) => wanted.has(each)).reverse()) next = this.drawCard(node, next);
     this.drawLinks(top, bottom);
   }
 
@@ -165,20 +178,21 @@ class TreeView {
     this.cards.delete(node);
   }
 
-  drawCard(node) {
-    const card = this.cards.get(node) || this.makeCard(node);
+  drawCard(node, next) {
+    const card = this.cards.get(node) || this.makeCard(node, next);
     const { x, y, width } = this.places.place(node);
     card.style.transform = `translate(${x + MARGIN}px, ${y + MARGIN}px)`;
     card.style.width = `${width}px`;
     card.tabIndex = node === this.active ? 0 : -1;
     card.setAttribute("aria-selected", String(node === this.state.node));
     card.classList.toggle("bosc-on-path", this.isOnPath(node));
-    if (isLeaf(this.tree, node)) return;
+    if (isLeaf(this.tree, node)) return card;
     card.setAttribute("aria-expanded", String(Boolean(this.open[node])));
     card.lastChild.textContent = this.open[node] ? "‹" : `+${formatCount(this.tree.below[node])}`;
+    return card;
   }
 
-  makeCard(node) {
+  makeCard(node, next) {
     const { tree } = this;
     const kind = isLeaf(tree, node) ? "bosc-card bosc-leaf" : "bosc-card";
     const parent = tree.parent[node];
@@ -190,7 +204,7 @@ class TreeView {
     card.addEventListener("click", () => this.choose(node));
     card.addEventListener("dblclick", () => !isLeaf(tree, node) && this.toggle(node));
     this.cards.set(node, card);
-    this.field.append(card);
+    this.field.insertBefore(card, next);
     return card;
   }
 
@@ -224,7 +238,7 @@ class TreeView {
   }
 
   isOnPath(node) {
-    return this.state.found.path.includes(node);
+    return this.state.found.onPath.has(node);
   }
 
   flowShare(node) {

@@ -8,16 +8,21 @@ engine; a family with its own compiled search (`Axis`) overrides it, a family wr
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import Component
+from boscage._component import Component, IncompatibleParts
 from boscage._grow import Job, Limits, grow_by_proposals
 from boscage.tree import Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
+
+_IN_PASSES = "splits='stochastic'"
 
 __all__ = [
     "CO2",
@@ -50,6 +55,23 @@ class SplitFamily(Component):
     @abstractmethod
     def grow(self, job: Job) -> Tree:
         """Grow a tree."""
+
+    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+        """Grow a tree over rows that are not in memory; families whose search is made of sums override this.
+
+        Parameters
+        ----------
+        job : Job
+            Everything but the rows; its limits are those of a rough total weight.
+        passes : Passes
+            Answers questions about all rows.
+        limits : callable
+            Makes the limits from the exact total weight, which the first sums tell.
+        """
+        raise IncompatibleParts(
+            f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
+            f"Dask pass {_IN_PASSES}; or call fit."
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
@@ -18,6 +19,9 @@ from boscage.tree import InputMap, Tree
 
 Floats = npt.NDArray[np.float64]
 Int64s = npt.NDArray[np.int64]
+# Weights of so many numbers, of which at most this share is not 0, are kept as a sparse matrix.
+_LARGE = 10_000
+_FEW = 0.2
 
 
 class ObliqueFamily(SplitFamily):
@@ -52,6 +56,9 @@ class ObliqueFamily(SplitFamily):
             job.threads,
         )
         arrays = self._grow_native(X, job, problem)
+        weights = arrays["weights"]
+        if weights.size >= _LARGE and np.count_nonzero(weights) <= _FEW * weights.size:
+            arrays["weights"] = sparse.csr_array(weights)
         tree = tree_of(arrays, job.data, input_map=InputMap(fill=arrays["mean"], code_offset=offset, codes=codes))
         return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +12,13 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from boscage import _core
-from boscage._component import register, resolve
+from boscage._component import IncompatibleParts, register, resolve
 from boscage._grow import Job, Limits, tree_of
 from boscage.splits import SplitFamily
 from boscage.tree import Floats, InputMap, Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
 
 __all__ = ["SplitSolution", "StochasticLinear", "solve_split"]
 
@@ -25,7 +29,6 @@ _DEFAULT_LEAVES = 64
 _DEFAULT_DEPTH = 6
 _DEFAULT_DROP = 1e-4
 _LOOKAHEAD_COLUMNS = 2000
-_BLOCK_ROWS = 4096
 
 
 @register("splits", "stochastic")
@@ -61,7 +64,9 @@ class StochasticLinear(SplitFamily):
         scores are clipped to [−1, 1] in prediction.
     lookahead : bool, default=False
         Whether a node whose classes depend on a product of two linear functions (XOR) rather than on a linear one may
-        be split twice at once, with u and then ±v. Needs the second moments of each node: time n·d², memory K·d².
+        be split twice at once, with u and then ±v. Below such a product, nodes are split only where something explains
+        more of the class than the product did, and frequency leaves are fitted jointly (see `Frequency`). Needs the
+        second moments of each node: time n·d², memory K·d².
 
     References
     ----------
@@ -113,10 +118,13 @@ class StochasticLinear(SplitFamily):
 
     def limits(self, limits: Limits, job: Job) -> Limits:
         """Stop at 64 leaves or at drops under 1e-4 of the root's potential if nothing else was asked for."""
+        root = np.bincount(job.data.y, job.data.weight, job.n_classes).astype(np.float64)
+        return self.limits_from(limits, job, root)
+
+    def limits_from(self, limits: Limits, job: Job, root: Floats) -> Limits:
+        """Return the limits for a root of these class weights."""
         if limits.max_leaf_nodes is not None or limits.max_depth is not None or limits.min_drop > 0:
             return limits
-        weight = job.data.weight
-        root = np.bincount(job.data.y, weight, job.n_classes).astype(np.float64)
         drop = _DEFAULT_DROP * float(job.criterion.total(root))
         if job.growth.native() == "depth_first":  # a leaf budget would fill the left side first
             return replace(limits, max_depth=_DEFAULT_DEPTH, min_drop=drop)
@@ -131,7 +139,25 @@ class StochasticLinear(SplitFamily):
                 f"StochasticLinear(lookahead=True) needs d² numbers per class, too many for X with {X.shape[1]} "
                 f"columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
             )
-        settings = _core.stochastic_settings(
+        arrays = _core.grow_stochastic(*_native_rows(X), self.native_settings(job), job.progress)
+        spread = None if self.scale == "standard" else _deviations(X, job)
+        return self._tree(arrays, job, spread)
+
+    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+        """Grow a tree over rows that are not in memory: one pass for each level."""
+        from boscage.batches.stochastic import grow_in_passes
+
+        if self.lookahead:
+            raise IncompatibleParts(
+                "StochasticLinear(lookahead=True) looks at the rows of each node several times and needs them in "
+                "memory. Pass lookahead=False, or fit in memory."
+            )
+        arrays, spread = grow_in_passes(self, job, passes, limits)
+        return self._tree(arrays, job, spread)
+
+    def native_settings(self, job: Job) -> Any:
+        """Return what the compiled core must know besides the rows."""
+        return _core.stochastic_settings(
             job.data.y,
             job.weight,
             job.n_classes,
@@ -140,18 +166,19 @@ class StochasticLinear(SplitFamily):
             float(self.intercept_scaling),
             self.search,
             float(self.epsilon),
-            1e-6 if X.dtype == np.float32 else 1e-9,
+            1e-6 if job.data.X.dtype == np.float32 else 1e-9,
             bool(self.lookahead),
             *job.native_criterion(),
             job.growth.native(),
             *job.limits.native(),
             job.threads,
         )
-        arrays = _core.grow_stochastic(*_native_rows(X), settings, job.progress)
+
+    def _tree(self, arrays: dict[str, Any], job: Job, spread: Floats | None) -> Tree:
         tree = tree_of(arrays, job.data, "linear", self._input_map(arrays))
-        if self.scale == "standard":
+        if spread is None:
             return tree  # the input map holds the columns' deviations
-        return replace(tree, schema=replace(tree.schema, spread=_deviations(X, job.data.weight)))
+        return replace(tree, schema=replace(tree.schema, spread=spread))
 
     def _input_map(self, arrays: dict[str, Any]) -> InputMap:
         shift, scale = arrays["shift"], arrays["scale"]
@@ -174,21 +201,19 @@ def _native_rows(X: Any) -> tuple[Any, ...]:
     return X.data, X.indices, offsets, X.shape[1]
 
 
-def _deviations(X: Any, weight: Floats | None) -> Floats:
+def _deviations(X: Any, job: Job) -> Floats:
     """Weighted standard deviation of each column: what importances are measured in."""
     if sparse.issparse(X):
-        _, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weight)
+        _, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=job.data.weight)
         return np.sqrt(np.asarray(variance, dtype=np.float64))
-    shares = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight / weight.sum()
-    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    blocks = [slice(start, start + _BLOCK_ROWS) for start in range(0, X.shape[0], _BLOCK_ROWS)]
-    # Block by block in one memory order: neither a copy of X nor a sum that depends on how X lies in memory.
-    for block in blocks:
-        mean += (shares[block, None] * np.ascontiguousarray(X[block], dtype=np.float64)).sum(axis=0)
-    for block in blocks:
-        away = np.ascontiguousarray(X[block], dtype=np.float64) - mean
-        variance += (shares[block, None] * away**2).sum(axis=0)
-    return np.sqrt(variance)
+    from boscage.batches.reduction import total
+    from boscage.batches.rows import Rows
+    from boscage.batches.stochastic import Moments
+
+    rows = Rows(X, job.data.y, job.weight)
+    weight = float(len(X)) if job.data.weight is None else float(job.data.weight.sum())
+    low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+    return Moments.of(lambda asked: total(asked.sums(rows, 0, job.threads)), low, high, weight).deviations
 
 
 class SplitSolution(NamedTuple):
@@ -243,8 +268,15 @@ def solve_split(
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     is_class = (labels[:, None] == np.arange(max(2, labels.max() + 1))) * (weight / weight.sum())[:, None]
     mass, sums = is_class.sum(axis=0), np.ascontiguousarray(is_class.T @ rows)
+    # Differences from the mean row, and 1 − ‖a‖², from the rows: the sums alone lose digits where all rows are alike.
+    mean = sums.sum(axis=0)
+    away = rows - mean
+    centred = np.ascontiguousarray(is_class.T @ away)
+    spread = float(is_class.sum(axis=1) @ (1 - (rows**2).sum(axis=1) + (away**2).sum(axis=1)))
     name, parameter, table = part.native()
-    w: Floats = _core.solve_stochastic(mass, sums, name, parameter, table.ravel(), search, float(epsilon))
+    w: Floats = _core.solve_stochastic(
+        mass, sums, name, parameter, table.ravel(), search, float(epsilon), centred, spread
+    )
     w = w if len(w) else np.zeros(rows.shape[1])
     right = (mass + sums @ w) / 2
     value = (part.total(mass) - part.gain(mass, right)) / part.unit

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
 
 from boscage import _core
 from boscage._component import register
 from boscage._grow import Job
+from boscage._holdout import folds_of, subset
+from boscage._predict import predict_class
 from boscage.splits._oblique import ObliqueFamily
+from boscage.tree import Tree
+
+# Values that l2="auto" chooses from; folds of its validation, and the size from which only one of them is held out.
+AUTO_L2 = (0.0, 0.01, 0.03, 0.1, 0.3)
+AUTO_FOLDS = 5
+AUTO_ONE_FOLD = 1_000_000
 
 
 @register("splits", "wodt")
@@ -25,8 +37,11 @@ class WeightedOblique(ObliqueFamily):
 
     Parameters
     ----------
-    l2 : float, default=0.0
-        Strength of the penalty, at least 0. 0 is the published form; .01 to .1 often gives smaller errors.
+    l2 : float or "auto", default=0.0
+        Strength of the penalty, at least 0. 0 is the published form; .01 to .1 often gives smaller errors and trees.
+        "auto" grows trees with 0, .01, .03, .1 and .3 on four fifths of the rows, takes the value that is right on
+        most of the weight held out (the larger of equal ones) and grows the tree with it: about 20 times the work of
+        one tree, or five times where X has a million numbers or more and only one fifth is held out.
     n_init : int, default=1
         Random starts at each node, at least 1; the one with the best hard cut is kept.
     recut : bool, default=True
@@ -35,9 +50,18 @@ class WeightedOblique(ObliqueFamily):
         Largest number of L-BFGS steps of a start, at least 1.
     tol : float, default=1e-5
         A start ends when a step lowers the objective by less than this (bits per unit of weight).
+    sparsity_tolerance : float or None, default=None
+        None keeps all terms of a test. A number in [0, 1] lets small terms go (the others are fitted again) while the
+        gain of the test under the criterion stays above (1 − this number) times what all terms gain, so that tests
+        can be read: .1 often leaves a few terms of dozens.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
+        moments of the classes, refined together (up to 200 columns). It sees XOR, which no single test does.
+
+    Notes
+    -----
+    Columns that are constant in a node get no weight there. Rows may be a CSR matrix: it is never made dense, the
+    centring of columns is moved out of the sums.
 
     References
     ----------
@@ -54,13 +78,16 @@ class WeightedOblique(ObliqueFamily):
     True
     """
 
+    allows_sparse = True
+
     def __init__(
         self,
-        l2: float = 0.0,
+        l2: float | Literal["auto"] = 0.0,
         n_init: int = 1,
         recut: bool = True,
         max_iter: int = 100,
         tol: float = 1e-5,
+        sparsity_tolerance: float | None = None,
         lookahead: bool = False,
     ) -> None:
         self.l2 = l2
@@ -68,27 +95,68 @@ class WeightedOblique(ObliqueFamily):
         self.recut = recut
         self.max_iter = max_iter
         self.tol = tol
+        self.sparsity_tolerance = sparsity_tolerance
         self.lookahead = lookahead
 
     def check(self) -> None:
         """Refuse settings out of range."""
         super().check()
-        self._check_real("l2", low=0)
+        if isinstance(self.l2, str):
+            self._check_choice("l2", ("auto",))
+        else:
+            self._check_real("l2", low=0)
         self._check_integer("n_init", low=1, high=10**6)
         self._check_choice("recut", (True, False))
         self._check_integer("max_iter", low=1, high=10**6)
         self._check_real("tol", low=0)
+        if self.sparsity_tolerance is not None:
+            self._check_real("sparsity_tolerance", low=0, high=1)
+
+    def grow(self, job: Job) -> Tree:
+        """Grow a tree in the compiled core, with the penalty that is given or found best."""
+        if self.l2 != "auto":
+            return super().grow(job)
+        return self._with_l2(self._best_l2(job)).grow(job)
+
+    def _with_l2(self, l2: float) -> WeightedOblique:
+        return WeightedOblique(**{**self.get_params(deep=False), "l2": l2})
+
+    def _best_l2(self, job: Job) -> float:
+        """Compare penalties on rows held out."""
+        fold = folds_of(job.data, AUTO_FOLDS, job.seed)
+        size = job.data.X.nnz if sparse.issparse(job.data.X) else job.data.X.size
+        right = np.zeros(len(AUTO_L2))
+        for held_out in range(1 if size >= AUTO_ONE_FOLD else AUTO_FOLDS):
+            is_test = fold == held_out
+            if is_test.all() or not is_test.any():
+                continue
+            train, test = subset(job.data, ~is_test), subset(job.data, is_test)
+            part = replace(job, data=train, limits=job.limits.for_share(_mass(train) / _mass(job.data)))
+            weight = np.ones(len(test.y)) if test.weight is None else test.weight
+            for i, l2 in enumerate(AUTO_L2):
+                tree = self._with_l2(l2).grow(part)
+                right[i] += weight @ (predict_class(tree, test.X, job.threads) == test.y)
+        return AUTO_L2[int(np.flatnonzero(right == right.max())[-1])]
 
     def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
+        if sparse.issparse(X):
+            rows: tuple[Any, ...] = X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1]
+        else:
+            rows = (X,)
         arrays: dict[str, Any] = _core.grow_wodt(
-            X,
+            *rows,
             problem,
             float(self.l2),
             int(self.n_init),
             int(self.max_iter),
             float(self.tol),
             self.recut,
+            -1.0 if self.sparsity_tolerance is None else float(self.sparsity_tolerance),
             job.seed,
             job.progress,
         )
         return arrays
+
+
+def _mass(data: Any) -> float:
+    return float(len(data.y) if data.weight is None else data.weight.sum())

@@ -1,4 +1,4 @@
-"""What the page knows of each column: its name, where it lies, where a form starts."""
+"""What pages and pictures know of each column: its name, its range, a typical value."""
 
 from __future__ import annotations
 
@@ -14,13 +14,9 @@ from boscage.tree import Floats, InputMap, Tree
 
 
 def column_facts(words: Describer, X: npt.NDArray[Any] | None) -> list[dict[str, Any]]:
-    """Describe every column: name, categories, importance, range and a typical value.
-
-    Range and typical value come from the rows where they were given, else from what the tree itself remembers: the
-    thresholds of axis tests and the centre and scale of the input map.
-    """
+    """Describe every column: name, categories, importance, range and a typical value."""
     tree = words.tree
-    low, high, typical = _from_tree(tree) if X is None else _from_rows(tree, X)
+    low, high, typical = column_ranges(tree, X)
     importances = feature_importances(tree)
     facts: list[dict[str, Any]] = []
     for j in range(tree.n_features):
@@ -31,6 +27,15 @@ def column_facts(words: Describer, X: npt.NDArray[Any] | None) -> list[dict[str,
             fact["categories"] = [str(name) for name in (range(count) if names is None else names)]
         facts.append(fact | {"low": float(low[j]), "high": float(high[j]), "typical": float(typical[j])})
     return facts
+
+
+def column_ranges(tree: Tree, X: npt.NDArray[Any] | None) -> tuple[Floats, Floats, Floats]:
+    """Least, largest and typical value of every column.
+
+    They come from the rows where these were given (the typical value is the median, or the most frequent category),
+    else from what the tree itself remembers: thresholds of axis tests, centre and scale of the input map.
+    """
+    return _from_tree(tree) if X is None else _from_rows(tree, X)
 
 
 def _from_rows(tree: Tree, X: npt.NDArray[Any]) -> tuple[Floats, Floats, Floats]:

@@ -1,0 +1,222 @@
+// Passes over rows in batches: arrays of rows in, sums of blocks out; and growth from reduced sums.
+#include "stochastic/batches.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include "arrays.hpp"
+#include "grow.hpp"
+#include "run.hpp"
+#include "stochastic.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+namespace st = boscage::stochastic;
+
+constexpr size_t kShortWork = 1 << 15;
+
+using Parts = std::tuple<nb::object, nb::object, nb::object>;
+
+std::vector<double> copy(const In1<double>& array) { return {array.data(), array.data() + array.size()}; }
+
+// (levels, indices, sums) of the parts of a reduction.
+Parts give_parts(const st::PairwiseSum& sum, size_t size) {
+  std::vector<int64_t> levels, indices;
+  std::vector<double> sums;
+  for (const auto& part : sum.parts()) {
+    levels.push_back(part.level);
+    indices.push_back(part.index);
+    sums.insert(sums.end(), part.sums.begin(), part.sums.end());
+  }
+  const size_t n = levels.size();
+  return {nb::cast(give(std::move(levels))), nb::cast(give(std::move(indices))),
+          nb::cast(give(std::move(sums), {n, size}))};
+}
+
+template <class T>
+st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, std::span<const int32_t> y, const In1<double>& weight,
+                                      int32_t classes) {
+  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
+                         X.stride(1)};
+  if ((y.size() != 0 && y.size() != X.shape(0)) || (weight.size() != 0 && weight.size() != X.shape(0)))
+    throw std::invalid_argument("X, y and weight have different lengths.");
+  for (const int32_t label : y)
+    if (label < 0 || label >= classes) throw std::invalid_argument("y holds a class that is not known.");
+  return {matrix, y, view(weight), classes};
+}
+
+// Sums of blocks with one accumulator per thread: make(thread's own adder).
+template <class T, class Add>
+Parts sum_over(const Strided2<T>& X, int64_t first_block, size_t size, int threads, Add add) {
+  std::optional<st::PairwiseSum> sum;
+  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
+    Pool pool(threads);
+    sum = st::sum_rows(static_cast<int64_t>(X.shape(0)), first_block, size, pool, control, add);
+  });
+  return give_parts(*sum, size);
+}
+
+template <class T>
+Parts sum_means(const Strided2<T>& X, const In1<double>& weight, double unit, int64_t first_block, int threads) {
+  const auto rows = make_rows(X, {}, weight, 0);
+  return sum_over(X, first_block, X.shape(1) + 1, threads, [&](int64_t begin, int64_t end, int, double* out) {
+    st::for_rows(rows, begin, end, [&](const auto& tile, int64_t row) { st::add_to_mean(tile, row, unit, out); });
+  });
+}
+
+template <class T>
+Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, const In1<double>& shift,
+                  const In1<double>& per_unit, int64_t first_block, int threads) {
+  const auto rows = make_rows(X, {}, weight, 0);
+  const std::vector<double> centre = copy(shift), scale = copy(per_unit);
+  if (centre.size() != X.shape(1) || scale.size() != X.shape(1))
+    throw std::invalid_argument("shift and per_unit need one number per column.");
+  return sum_over(X, first_block, X.shape(1), threads, [&](int64_t begin, int64_t end, int, double* out) {
+    st::for_rows(rows, begin, end,
+                 [&](const auto& tile, int64_t row) { st::add_to_variance(tile, row, unit, centre, scale, out); });
+  });
+}
+
+// A pass on the side of the rows.
+class StochasticPass {
+ public:
+  StochasticPass(const std::string& scale, bool has_constant, double constant, const In1<double>& shift,
+                 const In1<double>& factor, int32_t classes, int64_t columns, const In2<double>& weights,
+                 const In2<int32_t>& links, const In2<double>& cuts, const In2<uint8_t>& flags)
+      : frame_(st::assemble(columns, {make_scale(scale), has_constant, constant}, copy(shift), copy(factor), false)),
+        shape_{classes, columns} {
+    const size_t n = links.shape(0);
+    if (weights.shape(0) != n || cuts.shape(0) != n || flags.shape(0) != n || links.shape(1) != 2 ||
+        cuts.shape(1) != 2 || flags.shape(1) != 3 ||
+        (n > 0 && static_cast<int64_t>(weights.shape(1)) != frame_.width()))
+      throw std::invalid_argument("the arrays of a pass do not fit together.");
+    for (size_t i = 0; i < n; ++i) {
+      st::RouteStep step;
+      step.weights.assign(weights.data() + i * weights.shape(1), weights.data() + (i + 1) * weights.shape(1));
+      step.division.test = st::FoldedTest(frame_, step.weights);
+      step.division.cut_left = cuts(i, 0);
+      step.division.cut_right = cuts(i, 1);
+      step.division.sum_left = flags(i, 0) != 0;
+      step.division.sum_right = flags(i, 1) != 0;
+      step.is_wanted = flags(i, 2) != 0;
+      step.left = links(i, 0);
+      step.right = links(i, 1);
+      for (const int32_t next : {step.left, step.right})
+        if (next != -1 && (next <= static_cast<int32_t>(i) || next >= static_cast<int32_t>(n)))
+          throw std::invalid_argument("a step of a pass leads nowhere.");
+      route_.steps.push_back(std::move(step));
+    }
+  }
+
+  template <class T>
+  Parts sums(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int64_t first_block, int threads) {
+    const auto rows = make_rows(X, view(y), weight, shape_.classes);
+    if (rows.X.columns != shape_.columns || y.size() != X.shape(0))
+      throw std::invalid_argument("X has not the columns of the pass.");
+    std::vector<st::RouteSums<T>> adders(static_cast<size_t>(threads), st::RouteSums<T>(route_, frame_, shape_));
+    const int64_t first_row = first_block * st::kBlockRows;
+    return sum_over(X, first_block, route_.size(shape_), threads,
+                    [&](int64_t begin, int64_t end, int thread, double* out) {
+                      adders[static_cast<size_t>(thread)].add(rows, begin, end, first_row, out);
+                    });
+  }
+
+ private:
+  st::Frame frame_;
+  st::SumShape shape_;
+  st::Route route_;
+};
+
+// Growth on the side of the sums.
+class StochasticGrowth {
+ public:
+  StochasticGrowth(const StochasticSettings& settings, const In1<double>& shift, const In1<double>& factor,
+                   int64_t columns, int64_t rows)
+      : settings_(settings),
+        growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false), {settings.classes, columns},
+                rows, settings.criterion, settings.grow.solve, settings.limits, settings.order) {}
+
+  // (weights, links, cuts, flags) of the next pass, or None.
+  nb::object ask(int64_t most_numbers) {
+    const auto route = growth_.ask(most_numbers);
+    if (!route) return nb::none();
+    std::vector<double> weights, cuts;
+    std::vector<int32_t> links;
+    std::vector<uint8_t> flags;
+    for (const st::RouteStep& step : route->steps) {
+      weights.insert(weights.end(), step.weights.begin(), step.weights.end());
+      cuts.insert(cuts.end(), {step.division.cut_left, step.division.cut_right});
+      links.insert(links.end(), {step.left, step.right});
+      flags.insert(flags.end(), {static_cast<uint8_t>(step.division.sum_left),
+                                 static_cast<uint8_t>(step.division.sum_right), static_cast<uint8_t>(step.is_wanted)});
+    }
+    const size_t n = route->steps.size(), width = static_cast<size_t>(growth_.frame().width());
+    return nb::make_tuple(give(std::move(weights), {n, width}), give(std::move(links), {n, 2}),
+                          give(std::move(cuts), {n, 2}), give(std::move(flags), {n, 3}));
+  }
+
+  void tell(const In1<double>& sums) {
+    run(settings_.grow.solve.search == st::Search::exact, nb::none(), [&](Control& control) {
+      Pool pool(settings_.threads);
+      growth_.tell(view(sums), pool, control);
+    });
+  }
+
+  nb::dict tree() {
+    const st::Frame& frame = growth_.frame();
+    nb::dict out = to_dict(flatten(growth_.grower(), settings_.criterion), settings_.classes, frame.width());
+    out["shift"] = give(std::vector<double>(frame.shift));
+    out["scale"] = give(std::vector<double>(frame.factor));
+    out["constant"] = frame.constant;
+    return out;
+  }
+
+ private:
+  StochasticSettings settings_;
+  st::BatchGrowth growth_;
+};
+
+template <class T>
+void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
+  module.def("sum_means", &sum_means<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
+             nb::arg("first_block"), nb::arg("threads"));
+  module.def("sum_squares", &sum_squares<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
+             nb::arg("shift").noconvert(), nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+  pass.def("sums", &StochasticPass::sums<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+           nb::arg("weight").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+}
+
+}  // namespace
+
+void bind_batches(nb::module_& module) {
+  module.attr("BLOCK_ROWS") = st::kBlockRows;
+  auto pass = nb::class_<StochasticPass>(module, "StochasticPass");
+  pass.def(nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t, int64_t,
+                    const In2<double>&, const In2<int32_t>&, const In2<double>&, const In2<uint8_t>&>(),
+           nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
+           nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("columns"), nb::arg("weights").noconvert(),
+           nb::arg("links").noconvert(), nb::arg("cuts").noconvert(), nb::arg("flags").noconvert());
+  bind_sums<float>(module, pass);
+  bind_sums<double>(module, pass);
+  nb::class_<StochasticGrowth>(module, "StochasticGrowth")
+      .def(nb::init<const StochasticSettings&, const In1<double>&, const In1<double>&, int64_t, int64_t>(),
+           nb::arg("settings"), nb::arg("shift").noconvert(), nb::arg("factor").noconvert(), nb::arg("columns"),
+           nb::arg("rows"))
+      .def("ask", &StochasticGrowth::ask, nb::arg("most_numbers"))
+      .def("tell", &StochasticGrowth::tell, nb::arg("sums").noconvert())
+      .def("tree", &StochasticGrowth::tree);
+  module.def(
+      "per_unit",
+      [](const In1<double>& low, const In1<double>& high) { return give(st::units_of({copy(low), copy(high)})); },
+      nb::arg("low").noconvert(), nb::arg("high").noconvert());
+  module.def(
+      "reciprocal_deviations",
+      [](const In1<double>& variance, const In1<double>& low, const In1<double>& high) {
+        return give(st::to_factor(copy(variance), {copy(low), copy(high)}));
+      },
+      nb::arg("variance").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert());
+}
+
+}  // namespace boscage::bind

@@ -1,0 +1,35 @@
+// Eight doubles at once, for kernels whose bits must not depend on the machine.
+//
+// A function marked BOSCAGE_CLONES is compiled for several instruction sets and chosen when the program starts.
+// Multiplications and additions stay apart and lanes are fixed, so all of them give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define BOSCAGE_CLONES
+#endif
+#define BOSCAGE_INLINE inline __attribute__((always_inline))
+
+namespace boscage {
+
+constexpr int64_t kLanes = 8;
+
+typedef double Lanes __attribute__((vector_size(64)));
+typedef int64_t Bits __attribute__((vector_size(64)));
+typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
+
+#pragma GCC diagnostic ignored "-Wpsabi"  // lanes never leave an inlined function
+
+BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
+BOSCAGE_INLINE Lanes load(const float* from) {
+  return __builtin_convertvector(*reinterpret_cast<const LoadFloat*>(from), Lanes);
+}
+BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
+BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
+BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+
+}  // namespace boscage

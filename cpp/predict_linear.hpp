@@ -1,0 +1,24 @@
+// Hard trees of linear tests: many rows on their way at once, eight columns at a time.
+//
+// Scores have the bits of dot.hpp, so rows arrive where the walk of a single row would bring them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace boscage {
+
+struct LinearNode {
+  double threshold = 0;
+  int32_t test = 0;               // row of the weights, or ~column
+  int32_t left = -1, right = -1;  // -1 at a leaf
+};
+
+// The leaf of each of `count` rows of `width` numbers.
+void walk_linear(const std::vector<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
+                 int64_t count, int32_t* leaves);
+
+// Is every number finite?
+bool is_finite_row(const double* row, int64_t width);
+
+}  // namespace boscage

@@ -1,0 +1,152 @@
+// Growing a stochastic tree over rows that are never all in memory: what a pass must bring, and what it tells.
+//
+// Route: the tests on the way to the nodes being divided, a value that can be sent anywhere. RouteSums: adds up the
+// rows of a block along a route; it keeps nothing from block to block. BatchGrowth: asks for a route, is told the
+// reduced sums. All leaves that could still be split are asked for together, so that a tree takes one pass per level
+// whatever its order of growth. Must not know where rows come from.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "growth.hpp"
+#include "parallel.hpp"
+#include "stochastic/divide.hpp"
+#include "stochastic/frame.hpp"
+#include "stochastic/reduce.hpp"
+#include "stochastic/route_kernel.hpp"
+#include "stochastic/sums.hpp"
+
+namespace boscage::stochastic {
+
+// One test of a route. Its sides lead to other steps; a wanted step is one whose sides are counted and summed.
+struct RouteStep {
+  Division division;
+  std::vector<double> weights;  // of the test as the tree holds it
+  int32_t left = -1, right = -1;
+  bool is_wanted = false;
+};
+
+// Parents come before children. No step at all: the sums of the root are wanted.
+struct Route {
+  std::vector<RouteStep> steps;
+
+  // Numbers a block brings: for each wanted step the sums of the chosen sides, then two counts of rows.
+  size_t size(const SumShape& shape) const;
+};
+
+template <class T>
+class RouteSums {
+ public:
+  // `frame` without norms; the route must outlive this.
+  RouteSums(const Route& route, const Frame& frame, const SumShape& shape);
+
+  // Sums of a block, rows begin .. end - 1, into zeros; `first` is added to row numbers in messages.
+  void add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, int64_t first, double* out);
+
+ private:
+  void load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
+  void measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
+  void divide();
+  void add_classes();
+  void unload(double* out) const;
+
+  const Route& route_;
+  Frame frame_;
+  SumShape shape_;
+  int64_t tile_rows_, width_, sides_ = 0;
+  RouteTile tile_{};
+  std::vector<double> by_column_, by_row_, norm_, weight_;
+  std::vector<double> reach_;  // of each step
+  std::vector<double> side_weight_, side_lever_;
+  std::vector<double> sums_;                   // class by class, side by side: width_ + 1 numbers
+  std::vector<int64_t> counts_;                // of each step, left and right
+  std::vector<std::vector<int32_t>> members_;  // rows of each class
+};
+
+class BatchGrowth {
+ public:
+  BatchGrowth(Frame frame, SumShape shape, int64_t rows, AnyCriterion criterion, SolveSettings settings, Limits limits,
+              Order order);
+
+  // The next pass, with at most this many numbers per block unless one node needs more; nothing when the tree is done.
+  std::optional<Route> ask(int64_t most_numbers);
+  // The sums of all blocks for the route of the last ask.
+  void tell(std::span<const double> sums, Pool& pool, Control& control);
+
+  // The finished tree.
+  const Grower& grower() const { return *grower_; }
+  const Frame& frame() const { return frame_; }
+
+ private:
+  // A node that growth may come to, known by its place alone.
+  struct Place {
+    KnownSums known;
+    bool is_solved = false;
+    Proposal proposal;
+    int32_t left = -1, right = -1;
+  };
+
+  void replay(std::vector<int32_t>& unknown);
+  int32_t place_of(int32_t node);
+  void solve_places(const std::vector<int32_t>& places, Pool& pool, Control& control);
+
+  Frame frame_;
+  SumShape shape_;
+  int64_t rows_;
+  AnyCriterion criterion_;
+  SolveSettings settings_;
+  Limits limits_;
+  Order order_;
+  std::vector<double> root_weights_;  // empty until the first pass
+  std::optional<Grower> grower_;
+  std::vector<Place> places_{1};
+  std::vector<int32_t> place_of_;  // node of grower_ -> place
+  std::vector<int32_t> nodes_;     // node of grower_ of each step of the last route
+  Route route_;
+};
+
+// Calls add(tile, row) for rows begin .. end - 1, a few at a time from a copy where columns lie far apart.
+template <class T, class Add>
+void for_rows(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, Add add) {
+  constexpr int64_t kTileRows = 128;
+  std::vector<T> copy;
+  for (int64_t at = begin; at < end; at += kTileRows) {
+    const Matrix<T>& X = rows.X;
+    const int64_t count = std::min(kTileRows, end - at);
+    TrainingRows<Matrix<T>> tile = rows;
+    tile.X = {X.data + at * X.row_stride, count, X.columns, X.row_stride, 1};
+    if (X.column_stride != 1) {
+      copy.resize(static_cast<size_t>(count * X.columns));
+      for (int64_t j = 0; j < X.columns; ++j)
+        for (int64_t i = 0; i < count; ++i) copy[static_cast<size_t>(i * X.columns + j)] = X(at + i, j);
+      tile.X = {copy.data(), count, X.columns, X.columns, 1};
+    }
+    if (!rows.weight.empty()) tile.weight = rows.weight.subspan(static_cast<size_t>(at), static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) add(tile, i);
+  }
+}
+
+// Sums over the blocks of some rows, reduced as far as they are neighbours: add(begin, end, thread, sums) of a block.
+template <class Add>
+PairwiseSum sum_rows(int64_t rows, int64_t first_block, size_t size, Pool& pool, const Control& control, Add add) {
+  const int64_t blocks = block_count(rows), round = 4 * pool.threads();
+  PairwiseSum sum(first_block);
+  for (int64_t first = 0; first < blocks; first += round) {
+    std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));
+    pool.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t slot, int thread) {
+      control.check();
+      auto& mine = slots[static_cast<size_t>(slot)];
+      mine.assign(size, 0.0);
+      const int64_t begin = (first + slot) * kBlockRows;
+      add(begin, std::min(begin + kBlockRows, rows), thread, mine.data());
+    });
+    for (auto& slot : slots) sum.push(std::move(slot));
+  }
+  return sum;
+}
+
+}  // namespace boscage::stochastic

@@ -1,0 +1,43 @@
+// All tests of a route on one tile of rows, compiled for several instruction sets.
+//
+// The tile is held twice: by column for scores (one row per lane) and by row for sums (one column per lane). Every
+// number is made by the same operations in the same order as in dense_kernel, so that a route and a run of rows give
+// the same bits. Must not know where rows come from.
+#pragma once
+
+#include <cstdint>
+
+namespace boscage::stochastic {
+
+constexpr int64_t kRouteLanes = 8;
+
+// One test on a tile; null pointers mean "not wanted".
+struct RouteRun {
+  const double* theta;
+  double offset, cut_left, cut_right;
+  const double* reach;               // null: 1
+  double *left, *right;              // reach of the sides
+  double *left_weight, *left_lever;  // weight times reach, and that times the norm
+  double *right_weight, *right_lever;
+  int64_t counts[2];
+};
+
+// Rows: a multiple of kRouteLanes, those beyond the last have weight and reach 0.
+struct RouteTile {
+  int64_t rows, columns, width;  // width: columns and a 1, rounded up to whole lanes
+  const double* by_column;       // columns x rows
+  const double* by_row;          // rows x width
+  const double *norm, *weight;
+};
+
+// |z|² of each row without the constant, z = (x - shift) * factor; null: 0 and 1.
+void square_tile(const RouteTile& tile, const double* shift, const double* factor, double* squares);
+
+void divide_tile(const RouteTile& tile, RouteRun& run);
+
+// Adds lever times row for chosen rows of one class, for several runs at once. Each of `weights` and `levers` has a
+// number for every row of the tile; each of `sums` has `width` numbers (columns, then the lever), then the weight.
+void add_to_sums(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
+                 const double* const* levers, double* const* sums, int64_t runs);
+
+}  // namespace boscage::stochastic

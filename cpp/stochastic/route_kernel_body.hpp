@@ -1,0 +1,116 @@
+// The loops of route_kernel.cpp, included once for each instruction set: BOSCAGE_WIDTH doubles at once, in namespace
+// BOSCAGE_SET. No include guard, on purpose.
+
+namespace boscage::stochastic::BOSCAGE_SET {
+
+typedef double Rows __attribute__((vector_size(BOSCAGE_WIDTH * 8), aligned(8), may_alias));
+typedef int64_t Marks __attribute__((vector_size(BOSCAGE_WIDTH * 8)));
+
+inline Rows at(const double* from) { return *reinterpret_cast<const Rows*>(from); }
+inline void put(double* to, Rows value) { *reinterpret_cast<Rows*>(to) = value; }
+
+// theta.x of some rows: eight running sums, each column in its place; the last columns lie as the last eight do.
+inline Rows score(const RouteTile& tile, const double* theta, int64_t first) {
+  Rows lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = Rows{};
+  const double* x = tile.by_column + first;
+  const int64_t d = tile.columns, whole = d / 8 * 8, n = tile.rows;
+  for (int64_t j = 0; j < whole; j += 8)
+    for (int k = 0; k < 8; ++k) lane[k] += at(x + (j + k) * n) * theta[j + k];
+  const int64_t place = d < 8 ? 0 : 8 - (d - whole);
+  for (int64_t j = whole; j < d; ++j) lane[place + j - whole] += at(x + j * n) * theta[j];
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+// As a row's norm is measured: column j in place j mod 8.
+inline void square(const RouteTile& tile, const double* shift, const double* factor, double* squares) {
+  for (int64_t i = 0; i < tile.rows; i += BOSCAGE_WIDTH) {
+    Rows lane[8];
+    for (int k = 0; k < 8; ++k) lane[k] = Rows{};
+    for (int64_t j = 0; j < tile.columns; ++j) {
+      Rows z = at(tile.by_column + j * tile.rows + i);
+      if (shift != nullptr) z -= shift[j];
+      if (factor != nullptr) z *= factor[j];
+      lane[j & 7] += z * z;
+    }
+    put(squares + i, ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7])));
+  }
+}
+
+inline void divide(const RouteTile& tile, RouteRun& run) {
+  const Rows one = Rows{} + 1.0;
+  Marks lefts{}, rights{};
+  for (int64_t i = 0; i < tile.rows; i += BOSCAGE_WIDTH) {
+    const Rows norm = at(tile.norm + i), weight = at(tile.weight + i);
+    const Rows reach = run.reach != nullptr ? at(run.reach + i) : (weight > 0.0 ? one : Rows{});
+    Rows tilt = norm * (score(tile, run.theta, i) + run.offset);
+    tilt = tilt > one ? one : tilt;
+    tilt = tilt < -one ? -one : tilt;
+    Rows left = reach * ((1 - tilt) / 2), right = reach * ((1 + tilt) / 2);
+    left = left < run.cut_left ? Rows{} : left;
+    right = right < run.cut_right ? Rows{} : right;
+    lefts -= left != 0.0;
+    rights -= right != 0.0;
+    if (run.left != nullptr) put(run.left + i, left);
+    if (run.right != nullptr) put(run.right + i, right);
+    if (run.left_weight != nullptr) {
+      put(run.left_weight + i, weight * left);
+      put(run.left_lever + i, weight * left * norm);
+    }
+    if (run.right_weight != nullptr) {
+      put(run.right_weight + i, weight * right);
+      put(run.right_lever + i, weight * right * norm);
+    }
+  }
+  for (int k = 0; k < BOSCAGE_WIDTH; ++k) {
+    run.counts[0] += lefts[k];
+    run.counts[1] += rights[k];
+  }
+}
+
+// `runs` runs and `packs` packs of columns at once, all running sums in registers.
+template <int runs, int packs>
+inline void add_packs(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* levers,
+                      double* const* sums, int64_t first) {
+  Rows sum[runs][packs];
+  for (int r = 0; r < runs; ++r)
+    for (int p = 0; p < packs; ++p) sum[r][p] = at(sums[r] + first + p * BOSCAGE_WIDTH);
+  for (int64_t i = 0; i < count; ++i) {
+    const double* x = tile.by_row + rows[i] * tile.width + first;
+    Rows value[packs];
+    for (int p = 0; p < packs; ++p) value[p] = at(x + p * BOSCAGE_WIDTH);
+    for (int r = 0; r < runs; ++r) {
+      const double lever = levers[r][rows[i]];
+      for (int p = 0; p < packs; ++p) sum[r][p] += lever * value[p];
+    }
+  }
+  for (int r = 0; r < runs; ++r)
+    for (int p = 0; p < packs; ++p) put(sums[r] + first + p * BOSCAGE_WIDTH, sum[r][p]);
+}
+
+template <int runs>
+inline void add_runs(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
+                     const double* const* levers, double* const* sums) {
+  // One run's sums in lanes, the weight of levers after the columns.
+  constexpr int kPacks = BOSCAGE_WIDTH == 8 ? 3 : 2;
+  int64_t first = 0;
+  for (; first + kPacks * BOSCAGE_WIDTH <= tile.width; first += kPacks * BOSCAGE_WIDTH)
+    add_packs<runs, kPacks>(tile, rows, count, levers, sums, first);
+  for (; first < tile.width; first += BOSCAGE_WIDTH) add_packs<runs, 1>(tile, rows, count, levers, sums, first);
+  double total[runs];
+  for (int r = 0; r < runs; ++r) total[r] = sums[r][tile.width];
+  for (int64_t i = 0; i < count; ++i)
+    for (int r = 0; r < runs; ++r) total[r] += weights[r][rows[i]];
+  for (int r = 0; r < runs; ++r) sums[r][tile.width] = total[r];
+}
+
+inline void add(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
+                const double* const* levers, double* const* sums, int64_t runs) {
+  constexpr int kRuns = BOSCAGE_WIDTH == 8 ? 6 : 4;
+  int64_t r = 0;
+  for (; r + kRuns <= runs; r += kRuns) add_runs<kRuns>(tile, rows, count, weights + r, levers + r, sums + r);
+  for (; r + 2 <= runs; r += 2) add_runs<2>(tile, rows, count, weights + r, levers + r, sums + r);
+  for (; r < runs; ++r) add_runs<1>(tile, rows, count, weights + r, levers + r, sums + r);
+}
+
+}  // namespace boscage::stochastic::BOSCAGE_SET

@@ -1,0 +1,84 @@
+"""Predicting a source batch by batch into a Parquet file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from boscage._frames import as_frame
+from boscage._progress import Progress
+from boscage.batches.source import open_source
+
+
+def predict_batches(
+    estimator: Any, source: Any, path: str | os.PathLike[str], target: str | None, *, proba: bool
+) -> int:
+    """Write the predictions for all rows of a source; return their number.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Has ``predict``, ``predict_proba``, ``classes_`` and perhaps ``feature_names_in_``.
+    source, path, target, proba
+        As in ``predict_batches`` of the estimator.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("predict_batches writes Parquet and needs pyarrow (pip install 'boscage[dask]')") from error
+    opened = open_source(source, target, needs_target=False)
+    part = f"{os.fspath(path)}.part"  # a file under the wanted name is always complete
+    writer, n = None, 0
+    try:
+        with Progress("predicting: rows", estimator.verbose) as progress:
+            for X in _inputs(estimator, opened.start(), target):
+                table = pa.table(_columns(estimator, X, proba))
+                if writer is None:
+                    writer = pq.ParquetWriter(part, table.schema)
+                writer.write_table(table)
+                n += table.num_rows
+                if progress.callback is not None:
+                    progress(n)
+        if writer is None:
+            raise ValueError("source holds no rows. Pass at least one batch with rows.")
+        writer.close()
+        os.replace(part, path)
+    finally:
+        if writer is not None and writer.is_open:
+            writer.close()
+        if os.path.exists(part):
+            os.remove(part)
+    return n
+
+
+def _inputs(estimator: Any, batches: Iterator[Any], target: str | None) -> Iterator[Any]:
+    names = getattr(estimator, "feature_names_in_", None)
+    for batch in batches:
+        X = batch[0] if isinstance(batch, tuple) else batch
+        if len(X) == 0:
+            continue
+        frame = as_frame(X)
+        if frame is None:
+            yield X
+            continue
+        kept = [name for name in frame.names if name != target] if names is None else list(names)
+        missing = [name for name in kept if name not in frame.names]
+        if missing:
+            raise ValueError(f"source has no column {missing[0]!r}, which the tree was fitted on.")
+        picked = frame.numbers([frame.names.index(name) for name in kept])
+        if type(picked).__name__ == "RecordBatch":  # scikit-learn reads the names of tables only
+            picked = type(picked.schema.empty_table()).from_batches([picked])
+        # Names that the tree does not know would only be warned about.
+        yield picked if names is not None else np.asarray(picked)
+
+
+def _columns(estimator: Any, X: Any, proba: bool) -> dict[str, Any]:
+    if not proba:
+        return {"prediction": estimator.predict(X)}
+    shares = estimator.predict_proba(X)
+    columns: dict[str, Any] = {"prediction": estimator.classes_[shares.argmax(axis=1)]}
+    return columns | {f"probability {label}": shares[:, k] for k, label in enumerate(estimator.classes_)}

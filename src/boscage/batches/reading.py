@@ -1,0 +1,131 @@
+"""Passes over a source in this process: reads batches, prepares rows, cuts them into blocks, adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage._progress import Progress
+from boscage.batches.reduction import Parts, join, total
+from boscage.batches.rows import RawBatch, Rows, in_blocks
+from boscage.batches.source import Source
+from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
+
+Floats = npt.NDArray[np.float64]
+
+
+class Question(Protocol):
+    """What a pass over the rows is to bring: a value without state that can be sent anywhere."""
+
+    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
+        """Return the sums of rows that begin with this block."""
+
+
+class Reading(NamedTuple):
+    """What a fit has read: passes over the source, rows in each, and bytes in all passes together."""
+
+    passes: int
+    rows: int
+    bytes_read: int
+
+
+class Passes(Protocol):
+    """Whoever has the rows and answers questions about all of them."""
+
+    max_message_mb: float
+
+    @property
+    def survey(self) -> Survey:
+        """What the first pass found."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that count."""
+
+    @property
+    def weight(self) -> float:
+        """Weight of all rows, nearly."""
+
+    def sums(self, question: Question) -> Floats:
+        """Answer a question by one pass over all rows."""
+
+
+class BatchPasses:
+    """Passes over a source; each reads all of it once.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    owner : str
+        Name of the estimator, for messages.
+    class_weight : dict, "balanced" or None
+        As the estimator has it.
+    allow_nan : bool
+        Whether missing values are allowed.
+    threads : int
+        Threads of each pass.
+    progress : Progress
+        Told of every batch.
+    """
+
+    max_message_mb = 512.0  # bounds the memory of a pass; nothing is sent anywhere
+
+    def __init__(
+        self, source: Source, owner: str, class_weight: Any, *, allow_nan: bool, threads: int, progress: Progress
+    ) -> None:
+        self._source = source
+        self._threads = threads
+        self._progress = progress
+        self._rows_read = 0
+        self.n_passes = 0
+        self.bytes_read = 0
+        survey: Survey | None = None
+        for batch in self._read():
+            seen = Survey.of(batch, owner, allow_nan=allow_nan)
+            survey = seen if survey is None else survey.merge(seen)
+        if survey is None:
+            raise ValueError("source holds no rows. Pass at least one batch with rows.")
+        prepared = preparation(survey, owner, class_weight, self._weigh)
+        self._prepare, self.survey, self.n_rows, self.weight = prepared
+
+    @property
+    def reading(self) -> Reading:
+        """What has been read so far."""
+        return Reading(self.n_passes, self.survey.rows, self.bytes_read)
+
+    def _read(self) -> Iterator[RawBatch]:
+        self.n_passes += 1
+        show: Callable[[int], None] | None = self._progress.callback
+        for batch in self._source.batches():
+            yield batch
+            self._rows_read += len(batch.X)
+            self.bytes_read += batch.n_bytes
+            if show is not None:
+                self._progress.text = f"pass {self.n_passes}, {self.bytes_read / 1e6:,.0f} MB read; rows"
+                show(self._rows_read)
+
+    def _weigh(self, prepare: Preparation) -> WeightSurvey:
+        found: WeightSurvey | None = None
+        for batch in self._read():
+            seen = prepare.survey_weights(batch)
+            found = seen if found is None else found.merge(seen)
+        assert found is not None  # the first pass has seen rows
+        return found
+
+    def sums(self, question: Question) -> Floats:
+        """Answer a question by one pass over all rows."""
+        parts: Parts = []
+        n = 0
+        for first_block, rows in in_blocks(map(self._prepare, self._read())):
+            parts = join([parts, question.sums(rows, first_block, self._threads)])
+            n += len(rows)
+        if n != self.n_rows:
+            raise ValueError(
+                f"pass {self.n_passes} over the source brought {n} rows and the first one {self.n_rows}. A source must "
+                "give the same rows in the same order every time it is read."
+            )
+        return total(parts)

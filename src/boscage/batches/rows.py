@@ -1,0 +1,87 @@
+"""Batches: from what a source gives to arrays, and from batches of any length to whole blocks.
+
+`RawBatch` is a batch as the user knows it, `Rows` as the learners do: a matrix of numbers, class codes, weights on
+the common grid, rows of weight 0 left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+
+BLOCK_ROWS: int = _core.BLOCK_ROWS
+
+Floats = npt.NDArray[np.float64]
+_NO_WEIGHT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class RawBatch:
+    """Some rows as the source gives them: ``X`` a matrix of floats, labels, weights or None."""
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    weight: Floats | None
+    names: tuple[str, ...] | None = None
+    n_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that a question can be put to; ``weight`` is empty if every row counts 1."""
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[np.int32]
+    weight: Floats = field(default_factory=lambda: _NO_WEIGHT)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return rows start .. stop − 1 without a copy."""
+        return Rows(self.X[start:stop], self.y[start:stop], self.weight[start:stop] if len(self.weight) else _NO_WEIGHT)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory they take."""
+        return self.X.nbytes + self.y.nbytes + self.weight.nbytes
+
+
+def stack(parts: list[Rows]) -> Rows:
+    """Put rows below each other."""
+    if len(parts) == 1:
+        return parts[0]
+    X = np.empty((sum(map(len, parts)), parts[0].X.shape[1]), parts[0].X.dtype)
+    np.concatenate([part.X for part in parts], out=X)
+    weight = np.concatenate([part.weight for part in parts])
+    return Rows(X, np.concatenate([part.y for part in parts]), weight)
+
+
+def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
+    """Cut batches again, so that each but the last holds whole blocks: pairs (number of the first block, rows)."""
+    block, waiting, held = 0, [], 0
+    for batch in batches:
+        start = 0
+        if held:
+            start = min(len(batch), -held % BLOCK_ROWS)
+            waiting.append(batch.part(0, start))
+            held += start
+            if held % BLOCK_ROWS:
+                continue
+            yield block, stack(waiting)
+            block, waiting, held = block + held // BLOCK_ROWS, [], 0
+        stop = start + (len(batch) - start) // BLOCK_ROWS * BLOCK_ROWS
+        if stop > start:
+            yield block, batch.part(start, stop)
+            block += (stop - start) // BLOCK_ROWS
+        if stop < len(batch):
+            rest = batch.part(stop, len(batch))
+            waiting, held = [Rows(rest.X.copy(), rest.y.copy(), rest.weight.copy())], len(rest)
+    if held:
+        yield block, stack(waiting)

@@ -1,0 +1,164 @@
+"""The questions of a stochastic linear tree: means, deviations, and the sums of the nodes of a level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.batches.reading import Passes, Question
+from boscage.batches.reduction import Parts, to_parts
+from boscage.batches.rows import Rows
+
+if TYPE_CHECKING:
+    from boscage._grow import Job, Limits
+    from boscage.splits.stochastic import StochasticLinear
+
+Floats = npt.NDArray[np.float64]
+_NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Means:
+    """Weighted sums of the columns, then the weight; in units of a power of two."""
+
+    unit: float
+
+    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
+        """Return the sums of some rows."""
+        return to_parts(_core.sum_means(rows.X, rows.weight, self.unit, first_block, threads))
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Weighted squares of the distance from the shift, in a unit for each column: a power of two near its range."""
+
+    unit: float
+    shift: Floats
+    per_unit: Floats
+
+    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
+        """Return the sums of some rows."""
+        native = _core.sum_squares(rows.X, rows.weight, self.unit, self.shift, self.per_unit, first_block, threads)
+        return to_parts(native)
+
+
+@dataclass(frozen=True)
+class NodeSums:
+    """Class sums of the nodes below the wanted steps of a route; without a route those of the root."""
+
+    scale: str
+    has_constant: bool
+    constant: float
+    shift: Floats
+    factor: Floats
+    n_classes: int
+    n_columns: int
+    route: tuple[npt.NDArray[Any], ...] = field(
+        default=(np.empty((0, 0)), np.empty((0, 2), np.int32), np.empty((0, 2)), np.empty((0, 3), np.uint8))
+    )
+
+    @cached_property
+    def _native(self) -> Any:
+        return _core.StochasticPass(
+            self.scale,
+            self.has_constant,
+            self.constant,
+            self.shift,
+            self.factor,
+            self.n_classes,
+            self.n_columns,
+            *self.route,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_native"}
+
+    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
+        """Return the sums of some rows."""
+        return to_parts(self._native.sums(rows.X, rows.y, rows.weight, first_block, threads))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Means and standard deviations of the columns, made by two passes."""
+
+    shift: Floats
+    variance: Floats  # in the columns' units, squared
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, sums: Callable[[Question], Floats], low: Floats, high: Floats, weight: float) -> Moments:
+        """Ask for them.
+
+        Parameters
+        ----------
+        sums : callable
+            Answers a question about all rows.
+        low, high : ndarray
+            Range of each column.
+        weight : float
+            About the weight of all rows.
+        """
+        unit = math.ldexp(1.0, -math.frexp(weight)[1])  # any power of two gives the same bits in the end
+        means = sums(Means(unit))
+        shift = np.clip(means[:-1] / means[-1], low, high)
+        variance = sums(Squares(unit, shift, _core.per_unit(low, high))) / means[-1]
+        return cls(shift, variance, low, high)
+
+    @property
+    def deviations(self) -> Floats:
+        """Standard deviations; 0 for a constant column."""
+        per_unit = _core.per_unit(self.low, self.high)
+        return np.divide(np.sqrt(self.variance), per_unit, out=np.zeros_like(per_unit), where=per_unit > 0)
+
+    @property
+    def factor(self) -> Floats:
+        """Reciprocal deviations; 0 for a constant column."""
+        factor: Floats = _core.reciprocal_deviations(self.variance, self.low, self.high)
+        return factor
+
+
+def grow_in_passes(
+    family: StochasticLinear, job: Job, passes: Passes, limits: Callable[[float], Limits]
+) -> tuple[dict[str, Any], Floats | None]:
+    """Grow a tree by passes over the rows: one for each level.
+
+    Returns
+    -------
+    arrays : dict
+        The core's arrays, as from growth in memory.
+    spread : ndarray or None
+        Standard deviations of the columns, where the arrays do not hold them.
+    """
+    survey = passes.survey
+    moments = Moments.of(passes.sums, survey.low, survey.high, passes.weight)
+    is_standard = family.scale == "standard"
+    shift, factor = (moments.shift, moments.factor) if is_standard else (_NOTHING, _NOTHING)
+    n_columns = survey.n_columns
+    question = NodeSums(
+        str(family.scale or "none"),
+        bool(family.fit_intercept),
+        float(family.intercept_scaling),
+        shift,
+        factor,
+        job.n_classes,
+        n_columns,
+    )
+    root = passes.sums(question)
+    root_weights = root.reshape(job.n_classes, -1)[:, 0]
+    job = replace(job, limits=family.limits_from(limits(float(root_weights.sum())), job, root_weights))
+    growth = _core.StochasticGrowth(family.native_settings(job), shift, factor, n_columns, passes.n_rows)
+    most_numbers = int(passes.max_message_mb * 1e6 / 8)
+    growth.ask(most_numbers)  # the root, which is known
+    growth.tell(root)
+    while (route := growth.ask(most_numbers)) is not None:
+        growth.tell(passes.sums(replace(question, route=route)))
+    return growth.tree(), None if is_standard else moments.deviations

@@ -1,0 +1,394 @@
+"""Batches: the same bytes as in memory, from every kind of source, with bounded memory and clear refusals."""
+
+import math
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boscage import IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
+from boscage._weights import Grid, exact_sums, snap_weights, sum_value
+from boscage.batches.reduction import Part, join, total
+from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
+
+
+def saved(tree, folder):
+    path = folder / "tree.boscage"
+    tree.save(path)
+    return path.read_bytes()
+
+
+def make_data(n=9001, d=5, seed=0, dtype=np.float64, classes=3):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, d)) * rng.uniform(0.1, 10, d) + rng.normal(size=d)).astype(dtype)
+    score = X[:, 0] / X[:, 0].std() + X[:, 1] * X[:, 2] / (X[:, 1].std() * X[:, 2].std())
+    y = np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+    weight = rng.exponential(size=n)
+    weight[rng.random(n) < 0.1] = 0
+    return X, y, weight
+
+
+def in_pieces(cuts, *arrays):
+    """A function that returns a fresh iterator of tuples of the arrays, cut before these rows."""
+    edges = [0, *cuts, len(arrays[0])]
+    return lambda: (tuple(array[a:b] for array in arrays) for a, b in pairwise(edges))
+
+
+# The reduction
+
+
+def whole_sum(values):
+    """The shape of the sum, written once more: recursion over the largest power of two below the number of blocks."""
+    if len(values) == 1:
+        return values[0]
+    half = 1 << (len(values) - 1).bit_length() - 1
+    return whole_sum(values[:half]) + whole_sum(values[half:])
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(1, 70), st.data())
+def test_any_runs_of_blocks_have_the_same_sum(n, data):
+    values = np.random.default_rng(n).normal(size=(n, 3)) * 10.0 ** np.arange(n)[:, None]
+    blocks = [Part(0, i, values[i]) for i in range(n)]
+    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=8)))
+    edges = [0, *cuts, n]
+    runs = [join([blocks[a:b]]) for a, b in pairwise(edges)]
+    while len(runs) > 1 and data.draw(st.booleans()):  # neighbours may be joined before, in any tree
+        at = data.draw(st.integers(0, len(runs) - 2))
+        runs[at : at + 2] = [join(runs[at : at + 2])]
+    expected = whole_sum(list(values))
+    assert total(join(runs)).tobytes() == expected.tobytes()
+    assert all(len(run) <= 2 * math.ceil(math.log2(n + 1)) for run in runs)
+
+
+def test_a_missing_run_is_noticed():
+    with pytest.raises(ValueError, match="block 1 is missing"):
+        join([[Part(0, 0, np.ones(1))], [Part(0, 2, np.ones(1))]])
+    with pytest.raises(ValueError, match="do not begin with block 0"):
+        total([Part(0, 1, np.ones(1))])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 3 * BLOCK_ROWS), max_size=8))
+def test_batches_are_cut_into_whole_blocks(lengths):
+    n = sum(lengths)
+    X = np.arange(n, dtype=np.float64)[:, None]
+    edges = np.cumsum([0, *lengths])
+    batches = [Rows(X[a:b], np.zeros(b - a, np.int32)) for a, b in pairwise(edges)]
+    cut = list(in_blocks(batches))
+    assert np.array_equal(np.concatenate([rows.X for _, rows in cut] or [X]), X)
+    at = 0
+    for first, rows in cut:
+        assert first * BLOCK_ROWS == at
+        at += len(rows)
+    assert all(len(rows) % BLOCK_ROWS == 0 for _, rows in cut[:-1])
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.lists(st.floats(5e-324, 1e308), min_size=1, max_size=40), st.integers(0, 40))
+def test_weights_are_summed_exactly_in_any_order(values, cut):
+    weights = np.array(values)
+    parts = exact_sums(weights[:cut])[0] if cut and len(weights[:cut]) else 0
+    parts += exact_sums(weights[cut:])[0] if len(weights[cut:]) else 0
+    assert parts == exact_sums(weights[::-1])[0]
+    if weights.max() < 1e306:
+        assert sum_value(parts) == math.fsum(values)
+    grid = Grid.of(float(weights.max()), len(weights), parts)
+    assert grid.snap(weights).tobytes() == snap_weights(weights).tobytes()
+
+
+# The same tree
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_leaf_nodes": 10, "criterion": "entropy", "min_weight_fraction_leaf": 0.02},
+        {"growth": "heaviest_first", "max_leaf_nodes": 7, "class_weight": "balanced", "leaf": "majority"},
+        {"growth": "depth_first", "max_depth": 3, "class_weight": {0: 2.0, 1: 0.0, 2: 1.5}, "ccp_alpha": 1e-3},
+        {"min_impurity_decrease": 1e-3, "min_samples_leaf": 0.05},
+    ],
+    ids=["default", "entropy", "heaviest", "depth", "decrease"],
+)
+def test_same_bytes_as_in_memory(settings, weighted, dtype, tmp_path):
+    X, y, weight = make_data(dtype=dtype)
+    arrays = (X, y, weight) if weighted else (X, y)
+    tree = TopDownTreeClassifier("stochastic", **settings)
+    expected = saved(tree.fit(*arrays), tmp_path)
+    trajectory = tree.trajectory_.tobytes()
+    assert tree.get_n_leaves() > 2
+    for cuts in ([], [1, 2, 4097, 8000], range(500, 9001, 500)):
+        tree.fit_batches(in_pieces(cuts, *arrays))
+        assert saved(tree, tmp_path) == expected
+        assert tree.trajectory_.tobytes() == trajectory
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        StochasticLinear(scale="unit"),
+        StochasticLinear(scale="unit", fit_intercept=False),
+        StochasticLinear("fixed_p_search_q", intercept_scaling=2.0),
+        StochasticLinear(scale=False),
+    ],
+)
+def test_same_bytes_with_every_scale(family, tmp_path):
+    X, y, weight = make_data(classes=2)
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    tree = TopDownTreeClassifier(family, max_leaf_nodes=6)
+    expected = saved(tree.fit(X, y, weight), tmp_path)
+    assert saved(tree.fit_batches(in_pieces([700, 5000], X, y, weight)), tmp_path) == expected
+
+
+def test_threads_and_memory_order_change_nothing(tmp_path):
+    X, y, weight = make_data(n=30_000)
+    expected = saved(TopDownTreeClassifier("stochastic", max_leaf_nodes=8).fit(X, y, weight), tmp_path)
+    source = in_pieces([10_000, 21_111], np.asfortranarray(X), y, weight)
+    for n_jobs in (1, 3):
+        tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=8, n_jobs=n_jobs).fit_batches(source)
+        assert saved(tree, tmp_path) == expected
+
+
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(st.lists(st.integers(0, 6000), max_size=6), st.integers(0, 3))
+def test_cuts_change_nothing(cuts, seed):
+    X, y, weight = make_data(n=6000, d=3, seed=seed)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=5)
+    expected = tree.fit(X, y, weight).tree_
+    found = tree.fit_batches(in_pieces(sorted(cuts), X, y, weight)).tree_
+    assert found.weights.tobytes() == expected.weights.tobytes()
+    assert found.value.tobytes() == expected.value.tobytes()
+
+
+def test_small_messages_mean_more_passes_and_the_same_tree(monkeypatch, tmp_path):
+    X, y, _ = make_data()
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=12).fit_batches(in_pieces([4000], X, y))
+    expected, passes = saved(tree, tmp_path), tree.reading_.passes
+    monkeypatch.setattr("boscage.batches.reading.BatchPasses.max_message_mb", 3 * 7 * 8 / 1e6)  # one node
+    tree.fit_batches(in_pieces([4000], X, y))
+    assert saved(tree, tmp_path) == expected
+    assert tree.reading_.passes > passes
+
+
+def test_a_class_and_a_column_that_only_late_batches_have(tmp_path):
+    X, y, _ = make_data(n=10_000)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], np.array(["a", "bb", "ccc"])[y[order]]
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6)
+    expected = saved(tree.fit(X, y), tmp_path)
+    assert saved(tree.fit_batches(in_pieces([100, 3000, 3001], X, y)), tmp_path) == expected
+
+
+def test_passes_grow_with_depth_and_not_with_leaves():
+    X, y, _ = make_data(n=20_000)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=32).fit_batches(in_pieces([5000], X, y))
+    assert tree.get_n_leaves() == 32
+    assert tree.reading_.rows == 20_000
+    assert tree.reading_.passes <= 4 + tree.get_depth()
+    assert tree.reading_.bytes_read == tree.reading_.passes * X.nbytes
+    tree.fit(X, y)
+    assert not hasattr(tree, "reading_")
+
+
+# Sources
+
+
+@pytest.fixture
+def table():
+    X, y, weight = make_data(n=7000, dtype=np.float32)
+    columns = {f"x{j}": X[:, j] for j in range(X.shape[1])}
+    return pa.table(columns | {"label": np.array(["no", "yes", "maybe"])[y], "w": weight})
+
+
+@pytest.fixture
+def expected(table, tmp_path):
+    X = table.drop_columns(["label", "w"]).to_pandas()
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6)
+    return saved(tree.fit(X, table["label"].to_pandas(), table["w"].to_numpy()), tmp_path)
+
+
+def sources(table, folder):
+    pq.write_table(table, folder / "all.parquet", row_group_size=1500)
+    yield folder / "all.parquet"
+    yield str(folder / "all.parquet")
+    (folder / "several").mkdir()
+    for i, start in enumerate(range(0, 7000, 2000)):
+        pq.write_table(table.slice(start, 2000), folder / "several" / f"part-{i}.parquet")
+    yield folder / "several"
+    yield str(folder / "several" / "part-*.parquet")
+    yield sorted((folder / "several").iterdir())
+    pa.feather.write_feather(table, folder / "all.arrow", compression="uncompressed")
+    yield folder / "all.arrow"
+    yield pa.dataset.dataset(table)
+    yield table
+    yield table.to_pandas()
+    yield [table.slice(0, 10), table.slice(10).to_pandas()]
+    yield [pl.from_arrow(table.slice(0, 5000)), pl.from_arrow(table.slice(5000))]
+    yield lambda: iter(table.to_batches(max_chunksize=999))
+
+
+def test_every_source_gives_the_same_tree(table, expected, tmp_path):
+    for source in sources(table, tmp_path):
+        tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6).fit_batches(source, "label", weight="w")
+        assert saved(tree, tmp_path) == expected, source
+        assert tree.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3", "x4"]
+
+
+def test_csv(table, tmp_path):
+    pa.csv.write_csv(table, tmp_path / "all.csv")
+    frame = pd.read_csv(tmp_path / "all.csv")
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6)
+    expected = saved(tree.fit(frame.drop(columns=["label", "w"]), frame["label"], frame["w"]), tmp_path)
+    assert saved(tree.fit_batches(tmp_path / "all.csv", "label", weight="w"), tmp_path) == expected
+
+
+def test_what_can_be_read_only_once_is_refused_at_once():
+    X, y, _ = make_data(n=100)
+    read = []
+
+    def batches():
+        read.append(1)
+        yield X, y
+
+    tree = TopDownTreeClassifier("stochastic")
+    with pytest.raises(TypeError, match="can be read only once"):
+        tree.fit_batches(batches())
+    assert not read
+    once = iter([(X, y)])
+    with pytest.raises(TypeError, match="same iterator again"):
+        tree.fit_batches(lambda: once)
+    assert not hasattr(tree, "tree_")
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        ([], {}, ValueError, "empty list"),
+        (3, {}, TypeError, "int, which is not known"),
+        (lambda: 3, {}, TypeError, "returned a int, not an iterator"),
+        ([(np.ones((3, 2)),)], {}, ValueError, "tuple of 1"),
+        ([np.ones((3, 2))], {}, TypeError, "batch 0 is a ndarray"),
+        ("nowhere.parquet", {"target": "y"}, FileNotFoundError, "no such file"),
+        ("nowhere-*.parquet", {"target": "y"}, FileNotFoundError, "no file has such a name"),
+        ([(np.ones((0, 2)), np.ones(0))], {}, ValueError, "no rows"),
+        ([(np.ones((3, 2)), [0, 1])], {}, ValueError, "3 rows of X and 2 labels"),
+        ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0, 1])], {}, ValueError, "one has 2 columns"),
+        ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 2)), [0, 1], [1, 1])], {}, ValueError, "some batches have weights"),
+        ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 2)), ["a", "b"])], {}, ValueError, "batches differ: y holds"),
+        ([(np.ones((2, 2)), [0, 1], [0, 0])], {}, ValueError, "zero for every row"),
+        ([(np.ones((2, 2)), [0, 1], [1, -1])], {}, ValueError, "is negative"),
+        ([(np.full((2, 2), np.nan), [0, 1])], {}, ValueError, "contains NaN"),
+        ([(np.full((2, 2), np.inf), [0, 1])], {}, ValueError, "infinity"),
+        ([pd.DataFrame({"a": [1.0], "y": [0]})], {}, ValueError, "target=None"),
+        ([pd.DataFrame({"a": [1.0], "y": [0]})], {"target": "z"}, ValueError, "target='z' is not a column"),
+        ([pd.DataFrame({"a": [1.0], "y": [0]})], {"target": "y", "weight": "v"}, ValueError, "weight='v' is not"),
+        ([pa.table({"a": ["t"], "y": [0]})], {"target": "y"}, ValueError, "not numeric: 'a'"),
+    ],
+)
+def test_refusals(source, options, error, message):
+    tree = TopDownTreeClassifier("stochastic")
+    with pytest.raises(error, match=message):
+        tree.fit_batches(source, **options)
+    assert not hasattr(tree, "tree_")
+
+
+def test_a_source_that_changes_is_noticed():
+    X, y, _ = make_data(n=500)
+    calls = []
+
+    def shrinking():
+        calls.append(1)
+        return iter([(X[: -len(calls)], y[: -len(calls)])])
+
+    with pytest.raises(ValueError, match="brought 498 rows and the first one 499"):
+        TopDownTreeClassifier("stochastic").fit_batches(shrinking)
+
+
+@pytest.mark.parametrize("splits", ["oc1", "cart_lc", "co2", "hhcart"])
+def test_other_families_refuse_and_say_which_do_not(splits):
+    with pytest.raises(IncompatibleParts, match="splits='stochastic'"):
+        TopDownTreeClassifier(splits).fit_batches([(np.eye(2), [0, 1])])
+
+
+def test_lookahead_refuses():
+    with pytest.raises(IncompatibleParts, match="lookahead=False"):
+        TopDownTreeClassifier(StochasticLinear(lookahead=True)).fit_batches([(np.eye(2), [0, 1])])
+
+
+# Memory and prediction
+
+MEMORY = """
+import numpy as np
+from boscage import TopDownTreeClassifier
+
+def batches():
+    for seed in range({batches}):
+        X = np.random.default_rng(seed).normal(size=(50_000, 10)).astype(np.float32)
+        yield X, X[:, 0] > X[:, 1]
+
+def peak():
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+
+TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit_batches(lambda: [next(batches())])
+before = peak()
+TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit_batches(batches)
+print(peak() - before)
+"""
+
+
+def test_memory_does_not_grow_with_rows():
+    done = subprocess.run([sys.executable, "-c", MEMORY.format(batches=25)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 12_000  # kB; all rows together are 50 MB
+
+
+def test_predict_batches_writes_parquet(table, tmp_path):
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=1000)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6)
+    tree.fit_batches(tmp_path / "data.parquet", "label", weight="w")
+    n = tree.predict_batches(tmp_path / "data.parquet", tmp_path / "out.parquet", proba=True)
+    found = pq.read_table(tmp_path / "out.parquet")
+    X = table.drop_columns(["label", "w"]).to_pandas()
+    assert n == found.num_rows == 7000
+    assert found["prediction"].to_pylist() == tree.predict(X).tolist()
+    for k, label in enumerate(tree.classes_):
+        np.testing.assert_allclose(found[f"probability {label}"], tree.predict_proba(X)[:, k], atol=1e-12)
+    assert [path.name for path in tmp_path.iterdir() if "out" in path.name] == ["out.parquet"]
+
+
+def test_predict_batches_of_arrays_and_failures(tmp_path):
+    X, y, _ = make_data(n=3000)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit(X, y)
+    assert tree.predict_batches([X[:1000], (X[1000:], y[1000:])], tmp_path / "out.parquet") == 3000
+    assert pq.read_table(tmp_path / "out.parquet")["prediction"].to_pylist() == tree.predict(X).tolist()
+    with pytest.raises(ValueError, match="features"):
+        tree.predict_batches([X, X[:, :2]], tmp_path / "bad.parquet")
+    assert not list(tmp_path.glob("bad*"))
+
+
+def test_saved_and_loaded(tmp_path):
+    X, y, _ = make_data(n=3000)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit_batches([(X, y)])
+    tree.save(tmp_path / "tree.boscage")
+    assert np.array_equal(load(tmp_path / "tree.boscage").predict(X), tree.predict(X))
+
+
+def test_progress_shows_passes_and_is_silent_in_pipes(capfd):
+    X, y, _ = make_data(n=3000)
+    TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit_batches([(X, y)])
+    assert capfd.readouterr() == ("", "")
+    TopDownTreeClassifier("stochastic", max_leaf_nodes=4, verbose=True).fit_batches([(X, y)])
+    assert "MB read" in capfd.readouterr().err
