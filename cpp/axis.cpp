@@ -14,13 +14,6 @@ namespace {
 // Below this many rows x columns a node is one thread's work: starting a round costs more.
 constexpr int64_t kParallelWork = 1 << 14;
 
-// The middle of two neighbours in the type of X, so that training and prediction compare the same numbers.
-template <class T>
-double middle(T low, T high) {
-  const T mid = low / 2 + high / 2;
-  return static_cast<double>(low <= mid && mid < high ? mid : low);
-}
-
 }  // namespace
 
 AxisSearch::AxisSearch(const AnyMatrix& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,

@@ -30,6 +30,13 @@ struct Cut {
   bool is_constant = false;         // the column has one value in this node, hence in all its descendants
 };
 
+// The middle of two neighbours in the type of X, so that training and prediction compare the same numbers.
+template <class T>
+double middle(T low, T high) {
+  const T mid = low / 2 + high / 2;
+  return static_cast<double>(low <= mid && mid < high ? mid : low);
+}
+
 // Buffers of one thread, reused from node to node.
 struct AxisScratch {
   int32_t node = -1;             // the node whose classes are prepared below

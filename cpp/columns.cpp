@@ -85,8 +85,9 @@ Column category_column(const Matrix<T>& X, int64_t j, int64_t n_categories) {
   return column;
 }
 
-// Where a new bin starts, for bins of about equal weight: never between equal values. Weight, not rows, so
-// that a row of weight 2 and two rows of weight 1 give the same bins.
+// Where a new bin starts, for bins of about equal weight: at the first value below which lies a further share of
+// 1/max_bins of the weight. Such edges are quantiles, which can also be found without all values at hand. Weight, not
+// rows, so that a row of weight 2 and two rows of weight 1 give the same bins.
 template <class Items>
 std::vector<uint8_t> bin_starts(const Items& items, const std::vector<uint8_t>& new_value, uint32_t distinct,
                                 int64_t max_bins, std::span<const double> weight) {
@@ -95,11 +96,14 @@ std::vector<uint8_t> bin_starts(const Items& items, const std::vector<uint8_t>& 
   double total = 0, before = 0;
   for (size_t i = 0; i < new_value.size(); ++i) total += weight_of(i);
   std::vector<uint8_t> starts(new_value.size(), 0);
-  int64_t made = 0;
+  int64_t passed = -1;  // of the shares 0, 1/max_bins, 2/max_bins, … of the total
   for (size_t i = 0; i < new_value.size(); ++i) {
-    if (new_value[i] && before * static_cast<double>(max_bins) >= total * static_cast<double>(made)) {
-      starts[i] = 1;
-      ++made;
+    if (new_value[i]) {
+      while (passed + 1 < max_bins &&
+             before * static_cast<double>(max_bins) >= total * static_cast<double>(passed + 1)) {
+        ++passed;
+        starts[i] = 1;
+      }
     }
     before += weight_of(i);
   }

@@ -1,72 +1,79 @@
-"""Pages of the documentation from the committed results of `boscage reproduce`: Markdown to reStructuredText."""
+"""Sphinx directive ``.. results:: PAPER``: tables and pictures that ``boscage reproduce`` left in ``results/PAPER``.
 
-from __future__ import annotations
+The Markdown of the experiments is small: one heading, paragraphs, tables. It is turned into reStructuredText here, so
+that the pages and the committed files cannot differ.
+"""
 
 import re
 from pathlib import Path
 
-_TITLES = {
-    "stochastic": "Stochastic linear trees",
-    "topdown": "TopDown as boosting",
-    "wodt": "Weighted oblique trees",
-    "lomtree": "LOMtree",
-    "weighted-optimal": "Weighted optimal trees",
-}
-_INTRO = """\
-The papers' experiments
-=======================
-
-Made by ``boscage reproduce PAPER``; each page shows the files of one run as they are, the papers' numbers beside ours.
-
-.. toctree::
-   :maxdepth: 1
-
-"""
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
 
 
-def write(folder: Path) -> None:
-    """Write one page for each folder of results, and their index."""
-    papers = sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.md")))
-    for paper in papers:
-        title = _TITLES.get(paper.name, paper.name)
-        parts = [f"{title}\n{'=' * len(title)}\n"]
-        for source in sorted(paper.glob("*.md")):
-            parts.append(convert(source.read_text(encoding="utf-8")))
-            if source.with_suffix(".png").exists():
-                parts.append(f".. image:: {paper.name}/{source.stem}.png\n   :alt: {source.stem}\n")
-        _put(folder / f"{paper.name}.rst", "\n".join(parts))
-    _put(folder / "index.rst", _INTRO + "".join(f"   {paper.name}\n" for paper in papers))
-
-
-def convert(text: str) -> str:
-    """Turn headings, tables and paragraphs of our own Markdown into reStructuredText."""
-    out = []
-    for block in re.split(r"\n{2,}", text.strip()):
-        lines = block.split("\n")
-        if heading := re.fullmatch(r"#+ (.*)", block):
-            out.append(f"{_plain(heading[1])}\n{'-' * (len(_plain(heading[1])) + 2)}\n")
-        elif lines[0].startswith("|"):
-            cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-            out.append(_table([row for row in cells if not set("".join(row)) <= set("-:")]))
+def as_rst(text: str) -> list[str]:
+    """Turn the experiments' Markdown into lines of reStructuredText."""
+    lines: list[str] = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        rows = block.splitlines()
+        if rows[0].startswith("#"):
+            lines += [f".. rubric:: {_escaped(rows[0].lstrip('# '))}", ""]
+        elif rows[0].startswith("|"):
+            lines += _table(rows)
         else:
-            out.append(_plain(block) + "\n")
-    return "\n".join(out)
+            lines += [_escaped(" ".join(rows)), ""]
+    return lines
 
 
-def _table(rows: list[list[str]]) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", ""]
-    for row in rows:
-        lines += [f"   {'* -' if i == 0 else '  -'} {_plain(cell)}".rstrip() for i, cell in enumerate(row)]
-    return "\n".join(lines) + "\n"
+def _table(rows: list[str]) -> list[str]:
+    lines = [".. list-table::", "   :header-rows: 1", "   :class: table-sm", ""]
+    for row in [rows[0], *rows[2:]]:
+        for j, cell in enumerate(row.strip().strip("|").split("|")):
+            lines.append(f"   {'*' if j == 0 else ' '} - {_escaped(cell.strip())}".rstrip())
+    return [*lines, ""]
 
 
-def _plain(text: str) -> str:
-    """No character means anything, except `code`."""
-    parts = text.split("`")
-    parts[::2] = [re.sub(r"([\\*|]|_(?=\W|$))", r"\\\1", part) for part in parts[::2]]
-    return "``".join(parts)
+def _escaped(text: str) -> str:
+    """Keep code in backticks as code, and everything else as text."""
+    parts = re.split(r"`([^`]*)`", text)
+    return "".join(f"``{part}``" if i % 2 else re.sub(r"([\\*_|])", r"\\\1", part) for i, part in enumerate(parts))
 
 
-def _put(path: Path, text: str) -> None:
-    if not path.exists() or path.read_text(encoding="utf-8") != text:  # unchanged pages are not read again
-        path.write_text(text, encoding="utf-8")
+def _order(path: Path) -> list[str | int]:
+    """Sort names with numbers as people do: figure 2 before figure 10, tables first."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.stem.replace("table", "a-table"))]
+
+
+class Results(SphinxDirective):
+    """All results of a paper."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Lay out tables, each followed by the picture of the same name, then the other pictures."""
+        folder = Path(self.env.srcdir) / "results" / self.arguments[0]
+        lines = []
+        pages = sorted(folder.glob("*.md"), key=_order)
+        pictures = sorted(folder.glob("*.png"), key=_order)
+        for page in pages:
+            self.env.note_dependency(str(page))
+            lines += as_rst(page.read_text(encoding="utf-8"))
+            lines += [line for path in pictures if path.stem == page.stem for line in self._picture(path)]
+        rest = [path for path in pictures if path.stem not in {page.stem for page in pages}]
+        lines += [line for path in rest for line in self._picture(path)]
+        if not lines:
+            lines = ["Not run yet: ``boscage reproduce " + self.arguments[0] + "`` makes what belongs here."]
+        node = nodes.Element()
+        self.state.nested_parse(StringList(lines, source=str(folder)), self.content_offset, node)
+        return node.children
+
+    def _picture(self, path: Path) -> list[str]:
+        words = path.stem.removeprefix(f"{self.arguments[0]}-").replace("-", " ")
+        return ["", f".. image:: /results/{self.arguments[0]}/{path.name}", f"   :alt: {words.capitalize()}", ""]
+
+
+def setup(app):
+    """Register the directive."""
+    app.add_directive("results", Results)
+    return {"parallel_read_safe": True}

@@ -7,10 +7,8 @@ import matplotlib
 
 import boscage
 
-sys.path.insert(0, str(Path(__file__).parent))
-import _results
-
 matplotlib.use("Agg")
+sys.path.insert(0, str(Path(__file__).parent))  # for _results
 
 project = "Boscage"
 author = "The Boscage developers"
@@ -23,6 +21,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "_results",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
@@ -57,10 +56,5 @@ def _bars_are_absolute_values(app, what, name, obj, options, lines):
             lines[i] = line.replace("|", r"\|")
 
 
-def _write_results(app):
-    _results.write(Path(app.srcdir) / "results")
-
-
 def setup(app):
-    app.connect("builder-inited", _write_results)
     app.connect("autodoc-process-docstring", _bars_are_absolute_values, priority=400)  # before numpydoc

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boscage import IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
+from boscage import Axis, IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
 from boscage._weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
@@ -318,7 +318,7 @@ def test_a_source_that_changes_is_noticed():
         TopDownTreeClassifier("stochastic").fit_batches(shrinking)
 
 
-@pytest.mark.parametrize("splits", ["oc1", "cart_lc", "co2", "hhcart"])
+@pytest.mark.parametrize("splits", ["oc1", "cart_lc", "co2", "hhcart", "wodt"])
 def test_other_families_refuse_and_say_which_do_not(splits):
     with pytest.raises(IncompatibleParts, match="splits='stochastic'"):
         TopDownTreeClassifier(splits).fit_batches([(np.eye(2), [0, 1])])
@@ -392,3 +392,89 @@ def test_progress_shows_passes_and_is_silent_in_pipes(capfd):
     assert capfd.readouterr() == ("", "")
     TopDownTreeClassifier("stochastic", max_leaf_nodes=4, verbose=True).fit_batches([(X, y)])
     assert "MB read" in capfd.readouterr().err
+
+
+# The command line
+
+
+def test_fit_in_batches_from_the_command_line(table, tmp_path, capsys):
+    from boscage.cli import app
+
+    pq.write_table(table, tmp_path / "data.parquet")
+    common = ["--target", "label", "--weight", "w", "--splits", "stochastic", "--max-leaf-nodes", "6", "--drop", "x4"]
+    models = []
+    for flag in ("--batches", "--in-memory"):
+        models.append(tmp_path / f"model{flag}")
+        with pytest.raises(SystemExit) as done:
+            app(["fit", str(tmp_path / "data.parquet"), "-o", str(models[-1]), *common, flag, "--json"])
+        assert done.value.code in (0, None)
+    output = capsys.readouterr()
+    assert "passes" in output.err
+    assert '"bytes_read"' in output.out
+    trees = [load(model) for model in models]
+    assert trees[0].tree_.weights.tobytes() == trees[1].tree_.weights.tobytes()
+    assert trees[0].tree_.value.tobytes() == trees[1].tree_.value.tobytes()
+
+
+# Axis trees
+
+
+def mixed_columns(n, seed, dtype):
+    """Continuous, few-valued, heavily tied, constant and negative-zero columns, with missing values in two of them."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.normal(size=n), rng.integers(0, 7, n), np.where(rng.random(n) < 0.6, 0.0, rng.normal(size=n))]
+    columns += [np.full(n, 3.0), np.where(rng.random(n) < 0.5, -0.0, np.round(rng.normal(size=n), 1))]
+    X = np.stack(columns, axis=1).astype(dtype)
+    y = np.digitize(X[:, 0] + X[:, 1] / 3 + X[:, 2], [0.5, 2.0])
+    X[rng.random(n) < 0.1, 0] = np.nan
+    X[rng.random(n) < 0.05, 1] = np.nan
+    weight = rng.exponential(size=n)
+    weight[rng.random(n) < 0.1] = 0
+    return X, y, weight
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [2, 9, 255])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_axis_trees_have_the_same_bytes(dtype, max_bins, weighted, tmp_path):
+    X, y, weight = mixed_columns(9000, max_bins, dtype)
+    arrays = (X, y, weight) if weighted else (X, y)
+    for settings in ({"max_leaf_nodes": 12}, {"max_depth": 5, "criterion": "entropy", "min_samples_leaf": 20}):
+        tree = TopDownTreeClassifier(Axis(max_bins=max_bins), **settings)
+        expected = saved(tree.fit(*arrays), tmp_path)
+        assert tree.get_n_leaves() > 3
+        for cuts in ([1, 4097], range(0, 9000, 1000)):
+            assert saved(tree.fit_batches(in_pieces(cuts, *arrays)), tmp_path) == expected
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(st.lists(st.integers(0, 3000), max_size=4), st.integers(0, 50), st.integers(2, 40))
+def test_cuts_change_nothing_in_axis_trees(cuts, seed, max_bins):
+    X, y, weight = mixed_columns(3000, seed, np.float32)
+    tree = TopDownTreeClassifier(Axis(max_bins=max_bins), max_leaf_nodes=8, class_weight="balanced")
+    expected = tree.fit(X, y, weight).tree_
+    found = tree.fit_batches(in_pieces(sorted(cuts), X, y, weight)).tree_
+    for name in ("feature", "threshold", "missing_go_to_left", "value", "n_node_samples", "impurity"):
+        assert getattr(found, name).tobytes() == getattr(expected, name).tobytes()
+
+
+def test_axis_trees_with_enough_bins_are_exact(tmp_path):
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 30, (5000, 3)).astype(np.float64)
+    y = (X[:, 0] + X[:, 1] > 25).astype(int)
+    expected = saved(TopDownTreeClassifier("axis", max_leaf_nodes=20).fit(X, y), tmp_path)
+    tree = TopDownTreeClassifier(Axis(max_bins=30), max_leaf_nodes=20).fit_batches(in_pieces([777], X, y))
+    assert saved(tree, tmp_path) == expected
+
+
+def test_axis_trees_need_bins_and_take_no_categories():
+    with pytest.raises(IncompatibleParts, match="max_bins=255"):
+        TopDownTreeClassifier("axis").fit_batches([(np.eye(2), [0, 1])])
+    with pytest.raises(IncompatibleParts, match="categorical_features"):
+        TopDownTreeClassifier(Axis(max_bins=4), categorical_features=[0]).fit_batches([(np.eye(2), [0, 1])])
+
+
+@pytest.mark.parametrize("settings", [{"leaf": "linear"}, {"polish": "soft"}])
+def test_what_needs_rows_refuses(settings):
+    with pytest.raises(IncompatibleParts, match="all rows in memory"):
+        TopDownTreeClassifier("stochastic", **settings).fit_batches([(np.eye(2), [0, 1])])

@@ -1,5 +1,6 @@
 """The page of a tree as a file: what is embedded, what is escaped, what is refused."""
 
+import base64
 import json
 import re
 from html.parser import HTMLParser
@@ -8,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
+from scipy import sparse
 from typer.testing import CliRunner
 
 from boscage import LOMTreeClassifier, TopDownTreeClassifier
+from boscage._column_facts import column_ranges
 from boscage.cli import app
 from boscage.datasets import load_dataset
 from boscage.html import page, to_html, tree_assets, tree_fragment
@@ -57,7 +60,7 @@ def test_every_tree_has_a_page(tree):
     data = embedded(text)
     assert data["title"] == NASTY
     assert data["classes"] == classes
-    assert [column["name"] for column in data["columns"]] == names
+    assert data["columns"]["names"] == names
     assert len(data["tests"]) == tree.node_count - tree.n_leaves
 
 
@@ -98,7 +101,8 @@ def test_no_row_is_embedded_unless_given():
     assert len(rows["labels"]) == 200
     assert (rows["labels"][0], rows["labels"][-1]) == ("0", "399")
     assert embedded(to_html(tree, X=X, max_rows=0))["rows"] is None
-    assert with_rows["columns"][0]["high"] == np.nanmax(X[:, 0])
+    high = np.frombuffer(base64.b64decode(with_rows["columns"]["high"]["f8"]))
+    np.testing.assert_array_equal(high, np.nanmax(X, axis=0))
 
 
 def test_what_cannot_be_shown_is_refused(tmp_path):
@@ -138,7 +142,7 @@ def test_estimators_take_tables_and_categories(tmp_path):
     data = embedded(model.to_html(tmp_path / "t.html", X, y))
     assert data["title"] == "TopDownTreeClassifier"
     assert data["classes"] == ["no", "yes"]
-    assert data["columns"][1]["categories"] == ["a", "b", "c"]
+    assert data["columns"]["categories"] == {"1": ["a", "b", "c"]}
     assert data["tests"] == [["colour not in {a}"] * 2]
     assert embedded((tmp_path / "t.html").read_text()) == data
     with pytest.raises(ValueError, match="feature names"):
@@ -156,14 +160,21 @@ def test_plain_text_where_scripts_are_off():
 
 def test_sparse_rows_are_embedded_sparsely():
     rng = np.random.default_rng(0)
-    from scipy import sparse
-
     X = sparse.random_array((120, 300), density=0.02, rng=rng, format="csr")
     y = (np.asarray(X.sum(axis=1)).ravel() > np.median(np.asarray(X.sum(axis=1)))).astype(int)
     model = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=3).fit(X, y)
     rows = embedded(model.to_html(X=X))["rows"]["values"]
     assert rows["full"]
     assert len(rows["values"]["f8"]) < 120 * 300
+
+
+def test_ranges_of_sparse_rows_are_those_of_dense_ones():
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((31, 40), density=0.5, rng=rng, format="csr")
+    X.data[:] = rng.normal(size=X.nnz)
+    tree = random_tree(0, "soft linear", d=40)
+    for found, expected in zip(column_ranges(tree, X), column_ranges(tree, X.toarray())):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_the_command_line_writes_a_page(tmp_path):

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 
 from boscage import TopDownTreeClassifier, _predict
@@ -64,7 +65,16 @@ def test_prediction_in_the_page_is_prediction_in_python(browser, tmp_path, kind,
         np.testing.assert_allclose([answer[1] for answer in answers], reach, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("options", [{}, {"splits": "stochastic"}, {"splits": "wodt"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"splits": "stochastic"},
+        {"splits": "wodt"},
+        {"splits": "wodt", "leaf": "linear"},
+        {"splits": "wodt", "polish": "soft"},
+    ],
+)
 def test_learned_trees_predict_alike(browser, tmp_path, options):
     heart = load_dataset("heart")
     X = heart.X.astype(np.float32)
@@ -78,7 +88,8 @@ def test_learned_trees_predict_alike(browser, tmp_path, options):
                  return [Array.from(tree.rows.numbers), answers]; }"""
         )
     assert len(numbers) == 50
-    np.testing.assert_array_equal(found, model.predict_proba(X)[numbers])
+    tolerance = 1e-12 if {"leaf", "polish"} & set(options) else 0
+    np.testing.assert_allclose(found, model.predict_proba(X)[numbers], rtol=tolerance, atol=tolerance)
 
 
 def test_hostile_names_stay_text(browser, tmp_path):
@@ -339,3 +350,19 @@ def test_a_deep_chain_is_shown(browser, tmp_path):
         assert tab.locator(".bosc-path li").count() == 501
         tab.get_by_role("button", name="Show as an outline").click()
         assert tab.get_by_role("treeitem").count() < 100
+
+
+def test_fifty_thousand_columns(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((200, 50_000), density=0.001, rng=rng, format="csr")
+    y = np.asarray(X[:, :20_000].sum(axis=1)).ravel() > np.asarray(X[:, 20_000:].sum(axis=1)).ravel() * 0.6
+    model = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=3).fit(X, y)
+    size = len(model.to_html(tmp_path / "t.html", X, y, max_rows=20).encode())
+    assert size < 8_000_000
+    with Tab(browser, tmp_path / "t.html") as tab:
+        assert tab.locator(".bosc-fields input").count() == 12
+        tab.get_by_role("button", name="Show more columns").click()
+        assert tab.locator(".bosc-fields input").count() == 312
+        assert tab.get_by_role("combobox", name="Column across").locator("option").count() == 300
+        found = tab.evaluate("Array.from(document.querySelector('.bosc').boscage.state.found.proba)")
+    np.testing.assert_allclose(found, model.predict_proba(X[:1])[0], rtol=1e-12)

@@ -54,6 +54,15 @@ def test_every_family(splits, dtype):
     np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-11, atol=1e-13)
 
 
+@pytest.mark.parametrize("options", [{"leaf": "linear"}, {"polish": "soft"}, {"polish": "hard", "leaf": "linear"}])
+def test_linear_leaves_and_polished_trees(options):
+    wine = load_dataset("wine")
+    model = TopDownTreeClassifier(splits="wodt", max_leaf_nodes=5, random_state=0, **options).fit(wine.X, wine.y)
+    label, proba = run(model.to_onnx(), wine.X)
+    np.testing.assert_array_equal(label, model.predict(wine.X))
+    np.testing.assert_allclose(proba, model.predict_proba(wine.X), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("splits", FAMILIES)
 def test_float32_throughout(splits):
     wine = load_dataset("wine")

@@ -352,7 +352,7 @@ def exact_direction(Z, y):
 def test_classes_whose_means_nearly_agree(rng):
     """A difference of 1e-6 between sums of size 1, in rows that are far apart."""
     half = unit(rng.normal(size=(3000, 3)) + np.array([1.0, 0, 0])) * 0.99
-    X = np.r_[half, half + 2e-6 * unit(rng.normal(size=3))]
+    X = np.r_[half, half + 1.4e-6 * unit(rng.normal(size=3))]
     y = np.repeat([0, 1], 3000)
     tree = fit(X, y, leaves=2, scale=False, fit_intercept=False).tree_
     exact = exact_direction(X, y)

@@ -225,3 +225,28 @@ def test_refusals():
         separation_splits_needed("entropy", 0.1, 0, 3)
     with pytest.raises(ValueError, match="n_classes=1"):
         separation_potential("entropy", 0.1, 3, 1)
+
+
+def test_routers_of_an_online_tree(rng):
+    from sklearn.datasets import load_digits
+
+    from boscage import LOMTreeClassifier
+
+    X, y = load_digits(return_X_y=True)
+    model = LOMTreeClassifier(mode="lomtree", random_state=0, n_passes=2).fit(X, y)
+    found = node_separations(model, X, y)
+    assert found["node"][0] == 0
+    assert found["weight"][0] == 1
+    leaves = np.unique(model.apply(X))
+    assert not set(leaves) & set(found["node"])
+    used = found[found["weight"] > 0]
+    assert len(used) >= len(leaves) - 1
+    assert (used["J"] <= 4 * used["balance"] * (1 - used["balance"]) + 1e-12).all()
+    assert (used["purity"] <= purity_bound(used["J"], used["balance"]) + 1e-9).all()
+    assert used["J"][0] > 0.5, "the root of a trained tree separates"
+    w = rng.exponential(size=len(y))
+    assert node_separations(model, X, y, w)["J"][0] != found["J"][0]
+    with pytest.raises(ValueError, match="X and y are missing"):
+        node_separations(model)
+    with pytest.raises(ValueError, match="mode='lomtree'"):
+        node_separations(LOMTreeClassifier(random_state=0).fit(X, y), X, y)

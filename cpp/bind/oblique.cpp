@@ -38,9 +38,9 @@ struct Table {
 
 template <class T>
 Table table(const Strided2<T>& X) {
-  return {Matrix<T>{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
-                    X.stride(1)},
-          X.size()};
+  return {
+      Matrix<T>{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)},
+      X.size()};
 }
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
@@ -103,12 +103,9 @@ nb::dict grow_sparse_wodt(const In1<T>& entries, const In1<Index>& indices, cons
                           double sparsity_tolerance, uint64_t seed, nb::object progress) {
   if (offsets.size() != problem.y.size() + 1 || indices.size() != entries.size())
     throw std::invalid_argument("X: the CSR matrix is broken.");
-  const SparseRows<T, Index> rows{entries.data(),
-                                  indices.data(),
-                                  offsets.data(),
-                                  static_cast<int64_t>(problem.y.size()),
-                                  columns,
-                                  static_cast<int64_t>(entries.size())};
+  const SparseRows<T, Index> rows{entries.data(), indices.data(),
+                                  offsets.data(), static_cast<int64_t>(problem.y.size()),
+                                  columns,        static_cast<int64_t>(entries.size())};
   const Wodt family = make_wodt(l2, n_init, max_iter, tolerance, recut, sparsity_tolerance, seed);
   return grow({rows, entries.size()}, problem, family, nullptr, progress);
 }
@@ -125,21 +122,24 @@ template <class T>
 nb::dict grow_oc1(const Strided2<T>& X, const Problem& problem, const std::string& init, int restarts, int jumps,
                   int order, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline, progress);
+  return grow_timed(table(X), problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline,
+                    progress);
 }
 
 template <class T>
 nb::dict grow_cart_lc(const Strided2<T>& X, const Problem& problem, const std::string& init, double tolerance,
                       double elimination, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline, progress);
+  return grow_timed(table(X), problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline,
+                    progress);
 }
 
 template <class T>
 nb::dict grow_co2(const Strided2<T>& X, const Problem& problem, const std::string& init, double nu, double eta,
                   int max_iter, bool recut, uint64_t seed, double time_limit, nb::object progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline, progress);
+  return grow_timed(table(X), problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline,
+                    progress);
 }
 
 // The objective alone, for tests: value and gradient at theta on rows that are scaled already.

@@ -37,7 +37,13 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
     sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
   if (route.steps.empty()) sides_ = 1;
   const auto n = static_cast<size_t>(tile_rows_), sides = static_cast<size_t>(sides_);
-  by_column_.resize(n * static_cast<size_t>(frame.columns));
+  const int64_t places = lane_places(frame.columns);
+  by_column_.resize(n * static_cast<size_t>(places));
+  theta_.resize(route.steps.size() * static_cast<size_t>(places));
+  for (size_t i = 0; i < route.steps.size(); ++i)
+    for (int64_t j = 0; j < frame.columns; ++j)
+      theta_[i * static_cast<size_t>(places) + static_cast<size_t>(lane_place(j, frame.columns))] =
+          route.steps[i].division.test.theta[static_cast<size_t>(j)];
   by_row_.resize(n * static_cast<size_t>(width_));
   norm_.assign(n, 1.0);
   weight_.resize(n);
@@ -66,9 +72,10 @@ void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int6
   const Matrix<T>& X = rows.X;
   const int64_t d = X.columns, padded = (count + kRouteLanes - 1) / kRouteLanes * kRouteLanes;
   const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
+  if (d % 8 != 0) std::fill(by_column_.begin() + d / 8 * 8 * padded, by_column_.end(), 0.0);
   for (int64_t j = 0; j < d; ++j) {
     const double shift = is_shifted ? frame_.shift[static_cast<size_t>(j)] : 0.0;
-    double* column = by_column_.data() + j * padded;
+    double* column = by_column_.data() + lane_place(j, d) * padded;
     const T* from = X.data + begin * X.row_stride + j * X.column_stride;
     if (X.row_stride == 1) {  // the loop that the compiler makes wide
       for (int64_t i = 0; i < count; ++i) column[i] = static_cast<double>(from[i]) - shift;
@@ -80,7 +87,8 @@ void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int6
   for (int64_t i = 0; i < padded; i += kRouteLanes)
     for (int64_t j = 0; j < d; ++j)
       for (int64_t r = 0; r < kRouteLanes; ++r)
-        by_row_[static_cast<size_t>((i + r) * width_ + j)] = by_column_[static_cast<size_t>(j * padded + i + r)];
+        by_row_[static_cast<size_t>((i + r) * width_ + j)] =
+            by_column_[static_cast<size_t>(lane_place(j, d) * padded + i + r)];
   for (auto& members : members_) members.clear();
   for (int64_t i = 0; i < count; ++i) {
     by_row_[static_cast<size_t>(i * width_ + d)] = 1.0;
@@ -126,7 +134,7 @@ void RouteSums<T>::divide() {
     const RouteStep& step = route_.steps[i];
     const Division& division = step.division;
     RouteRun run{};
-    run.theta = division.test.theta.data();
+    run.theta = theta_.data() + static_cast<int64_t>(i) * lane_places(tile_.columns);
     run.offset = division.test.offset;
     run.cut_left = division.cut_left;
     run.cut_right = division.cut_right;

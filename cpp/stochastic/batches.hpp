@@ -60,6 +60,7 @@ class RouteSums {
   int64_t tile_rows_, width_, sides_ = 0;
   RouteTile tile_{};
   std::vector<double> by_column_, by_row_, norm_, weight_;
+  std::vector<double> theta_;  // of each step, by place
   std::vector<double> reach_;  // of each step
   std::vector<double> side_weight_, side_lever_;
   std::vector<double> sums_;                   // class by class, side by side: width_ + 1 numbers

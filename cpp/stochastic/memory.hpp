@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -27,7 +28,7 @@ struct GrowSettings {
 class Reach {
  public:
   Reach() = default;
-  explicit Reach(int64_t size) : values_(new double[static_cast<size_t>(size)]), size_(size) {}
+  explicit Reach(int64_t size);
 
   explicit operator bool() const { return values_ != nullptr; }
   int64_t size() const { return size_; }
@@ -35,7 +36,10 @@ class Reach {
   const double* data() const { return values_.get(); }
 
  private:
-  std::unique_ptr<double[]> values_;
+  struct Free {
+    void operator()(double* values) const { std::free(values); }
+  };
+  std::unique_ptr<double, Free> values_;
   int64_t size_ = 0;
 };
 

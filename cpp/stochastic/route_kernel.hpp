@@ -11,9 +11,18 @@ namespace boscage::stochastic {
 
 constexpr int64_t kRouteLanes = 8;
 
+// Where a column lies in a tile held by column: whole groups of eight in order, the last columns where they are among
+// the last eight of a row; the other places of their group hold zeros.
+inline int64_t lane_place(int64_t column, int64_t columns) {
+  const int64_t whole = columns / 8 * 8;
+  return column < whole || columns < 8 ? column : column + 8 - (columns - whole);
+}
+
+inline int64_t lane_places(int64_t columns) { return (columns + 7) / 8 * 8; }
+
 // One test on a tile; null pointers mean "not wanted".
 struct RouteRun {
-  const double* theta;
+  const double* theta;  // by lane_place
   double offset, cut_left, cut_right;
   const double* reach;               // null: 1
   double *left, *right;              // reach of the sides
@@ -25,7 +34,7 @@ struct RouteRun {
 // Rows: a multiple of kRouteLanes, those beyond the last have weight and reach 0.
 struct RouteTile {
   int64_t rows, columns, width;  // width: columns and a 1, rounded up to whole lanes
-  const double* by_column;       // columns x rows
+  const double* by_column;       // lane_places x rows
   const double* by_row;          // rows x width
   const double *norm, *weight;
 };

@@ -9,16 +9,14 @@ typedef int64_t Marks __attribute__((vector_size(BOSCAGE_WIDTH * 8)));
 inline Rows at(const double* from) { return *reinterpret_cast<const Rows*>(from); }
 inline void put(double* to, Rows value) { *reinterpret_cast<Rows*>(to) = value; }
 
-// theta.x of some rows: eight running sums, each column in its place; the last columns lie as the last eight do.
+// theta.x of some rows: eight running sums, each column in its place.
 inline Rows score(const RouteTile& tile, const double* theta, int64_t first) {
-  Rows lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = Rows{};
+  const int64_t n = tile.rows, places = lane_places(tile.columns);
   const double* x = tile.by_column + first;
-  const int64_t d = tile.columns, whole = d / 8 * 8, n = tile.rows;
-  for (int64_t j = 0; j < whole; j += 8)
+  Rows lane[8];
+  for (int k = 0; k < 8; ++k) lane[k] = at(x + k * n) * theta[k];
+  for (int64_t j = 8; j < places; j += 8)
     for (int k = 0; k < 8; ++k) lane[k] += at(x + (j + k) * n) * theta[j + k];
-  const int64_t place = d < 8 ? 0 : 8 - (d - whole);
-  for (int64_t j = whole; j < d; ++j) lane[place + j - whole] += at(x + j * n) * theta[j];
   return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
 
@@ -27,12 +25,17 @@ inline void square(const RouteTile& tile, const double* shift, const double* fac
   for (int64_t i = 0; i < tile.rows; i += BOSCAGE_WIDTH) {
     Rows lane[8];
     for (int k = 0; k < 8; ++k) lane[k] = Rows{};
-    for (int64_t j = 0; j < tile.columns; ++j) {
-      Rows z = at(tile.by_column + j * tile.rows + i);
+    const auto add = [&](int64_t j, Rows& sum) {
+      Rows z = at(tile.by_column + lane_place(j, tile.columns) * tile.rows + i);
       if (shift != nullptr) z -= shift[j];
       if (factor != nullptr) z *= factor[j];
-      lane[j & 7] += z * z;
-    }
+      sum += z * z;
+    };
+    const int64_t whole = tile.columns / 8 * 8;
+    for (int64_t j = 0; j < whole; j += 8)
+      for (int k = 0; k < 8; ++k) add(j + k, lane[k]);
+    for (int k = 0; k < 8; ++k)
+      if (whole + k < tile.columns) add(whole + k, lane[k]);
     put(squares + i, ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7])));
   }
 }

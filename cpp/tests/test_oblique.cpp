@@ -82,14 +82,14 @@ TEST("eigenvectors of a symmetric matrix") {
 namespace {
 
 // Rows of which about half of the entries are 0, dense and sparse, with labels and weights.
-struct Node {
+struct Sample {
   static constexpr size_t n = 150, d = 11;
   std::vector<double> dense, entries;
   std::vector<int32_t> indices, offsets{0};
   std::vector<WeightedRow> local;
   std::vector<uint32_t> rows, columns;
 
-  Node() {
+  Sample() {
     for (size_t i = 0; i < n; ++i) {
       rows.push_back(static_cast<uint32_t>(i));
       local.push_back({1.0 + static_cast<double>(i % 3), static_cast<uint32_t>(i * 7 % 4)});
@@ -138,11 +138,11 @@ void check_gradient(Objective& objective, std::vector<double> theta) {
 }  // namespace
 
 TEST("sparse rows have the scaling, value and gradient of dense ones") {
-  const Node node;
+  const Sample node;
   Pool pool(1);
   const Control control;
   const ObliqueData dense = node.data(node.matrix(), pool, control), sparse = node.data(node.sparse(), pool, control);
-  for (size_t j = 0; j < Node::d; ++j) {
+  for (size_t j = 0; j < Sample::d; ++j) {
     CHECK(is_near(sparse.scaling.mean[j], dense.scaling.mean[j], 1e-12));
     CHECK(is_near(sparse.scaling.deviation[j], dense.scaling.deviation[j], 1e-12));
   }
@@ -160,14 +160,14 @@ TEST("sparse rows have the scaling, value and gradient of dense ones") {
 }
 
 TEST("gradients of two levels") {
-  const Node node;
+  const Sample node;
   Pool pool(1);
   const Control control;
   const ObliqueData data = node.data(node.matrix(), pool, control);
   const ScaledColumns columns(data, node.rows);
   const NodeCutter cutter(node.rows, data.weighted, 4, data.criterion, data.limits);
   std::vector<double> theta;
-  for (size_t j = 0; j < 3 * (Node::d + 1); ++j) theta.push_back(normal(8, 0, j));
+  for (size_t j = 0; j < 3 * (Sample::d + 1); ++j) theta.push_back(normal(8, 0, j));
   SoftLeaves soft(columns, cutter);
   check_gradient(soft, theta);
   LabelledLeaves labelled(columns, cutter, {0, 1, 2, 3});

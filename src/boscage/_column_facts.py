@@ -1,4 +1,4 @@
-"""What pages and pictures know of each column: its name, its range, a typical value."""
+"""What pages and pictures know of each column: its range and a typical value."""
 
 from __future__ import annotations
 
@@ -7,35 +7,32 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
-from boscage._describe import Describer
-from boscage._importances import feature_importances
 from boscage.tree import Floats, InputMap, Tree
 
 
-def column_facts(words: Describer, X: npt.NDArray[Any] | None) -> list[dict[str, Any]]:
-    """Describe every column: name, categories, importance, range and a typical value."""
-    tree = words.tree
-    low, high, typical = column_ranges(tree, X)
-    importances = feature_importances(tree)
-    facts: list[dict[str, Any]] = []
-    for j in range(tree.n_features):
-        fact: dict[str, Any] = {"name": words.name(j), "importance": float(importances[j])}
-        count = int(tree.schema.n_categories[j])
-        if count:
-            names = tree.schema.categories and tree.schema.categories[j]
-            fact["categories"] = [str(name) for name in (range(count) if names is None else names)]
-        facts.append(fact | {"low": float(low[j]), "high": float(high[j]), "typical": float(typical[j])})
-    return facts
-
-
-def column_ranges(tree: Tree, X: npt.NDArray[Any] | None) -> tuple[Floats, Floats, Floats]:
+def column_ranges(tree: Tree, X: Any) -> tuple[Floats, Floats, Floats]:
     """Least, largest and typical value of every column.
 
     They come from the rows where these were given (the typical value is the median, or the most frequent category),
     else from what the tree itself remembers: thresholds of axis tests, centre and scale of the input map.
     """
-    return _from_tree(tree) if X is None else _from_rows(tree, X)
+    if X is None:
+        return _from_tree(tree)
+    return _from_sparse(X) if sparse.issparse(X) else _from_rows(tree, X)
+
+
+def _from_sparse(X: Any) -> tuple[Floats, Floats, Floats]:
+    """Ranges without making rows dense; columns of mostly zeros have the median 0."""
+    columns = sparse.csc_array(X, dtype=np.float64)
+    low, high = (
+        np.asarray(part.toarray(), dtype=np.float64).ravel() for part in (columns.min(axis=0), columns.max(axis=0))
+    )
+    typical = np.zeros(columns.shape[1])
+    for j in np.flatnonzero(2 * np.diff(columns.indptr) >= columns.shape[0]):
+        typical[j] = np.median(columns[:, [j]].toarray())
+    return low, high, typical
 
 
 def _from_rows(tree: Tree, X: npt.NDArray[Any]) -> tuple[Floats, Floats, Floats]:
@@ -61,6 +58,7 @@ def _from_tree(tree: Tree) -> tuple[Floats, Floats, Floats]:
         spread = np.where(tree.schema.spread > 0, tree.schema.spread, 1.0)
     if row_map.fill is not None and row_map.shift is None:
         typical = row_map.fill.copy()
+    typical = _rounded(typical, spread)
     low, high = typical - 2.5 * spread, typical + 2.5 * spread
     is_axis = (tree.feature >= 0) & (tree.category_offset < 0) & np.isfinite(tree.threshold)
     for j in np.unique(tree.feature[is_axis]):
@@ -72,3 +70,9 @@ def _from_tree(tree: Tree) -> tuple[Floats, Floats, Floats]:
     high[is_category] = tree.schema.n_categories[is_category] - 1
     limit = np.finfo(np.float64).max / 4
     return np.clip(low, -limit, limit), np.clip(high, -limit, limit), typical
+
+
+def _rounded(values: Floats, spread: Floats) -> Floats:
+    """Values with no more digits than a hundredth of the spread needs."""
+    decimals = np.clip(2 - np.floor(np.log10(spread)), -300, 300)
+    return np.array([round(value, int(places)) for value, places in zip(values.tolist(), decimals)])

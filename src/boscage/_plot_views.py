@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from boscage import _predict
 from boscage._colors import class_colors
@@ -101,7 +102,8 @@ def plot_regions(
     proba = _grid_proba(tree, (across, up), spans, typical, int(resolution))
     _draw_grid(ax, proba, spans, class_colors(tree.n_classes))
     if rows is not None:
-        _draw_rows(ax, labels, rows[:, [across, up]], y, max_rows)
+        points = rows[:, [across, up]]
+        _draw_rows(ax, labels, points.toarray() if sparse.issparse(points) else points, y, max_rows)
     _label_axes(ax, words, (across, up), spans)
     if legend and 1 < tree.n_classes <= 12:
         _name_classes(ax, words)
@@ -174,17 +176,15 @@ def _tree_of(model: Any) -> Tree:
     return tree
 
 
-def _rows_of(model: Any, X: Any) -> npt.NDArray[Any] | None:
-    """Rows as the tree reads them."""
+def _rows_of(model: Any, X: Any) -> Any:
+    """Rows as the tree reads them, dense or sparse."""
     if X is None:
         return None
     rows = model._rows(X)[1] if hasattr(model, "_rows") else np.asarray(X)
-    rows = rows.toarray() if hasattr(rows, "toarray") else rows
     n_features = _tree_of(model).n_features
     if rows.ndim != 2 or rows.shape[1] != n_features:
         raise ValueError(f"X must have {n_features} columns, got shape {rows.shape}.")
-    dense: npt.NDArray[Any] = rows
-    return dense
+    return rows
 
 
 def _chosen(words: Describer, features: Sequence[int | str] | None) -> tuple[int, int]:

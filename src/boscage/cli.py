@@ -95,6 +95,14 @@ def fit(
     drop: Drop = None,
     seed: Seed = 0,
     n_jobs: NJobs = None,
+    batches: Annotated[
+        bool | None,
+        typer.Option(
+            "--batches/--in-memory",
+            help="Read the rows in batches, once per level, instead of all at once. Default: batches for folders, "
+            "patterns and Parquet or Arrow files of 2 GB and more.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit a tree to a table and write it to a model file."""
@@ -102,8 +110,7 @@ def fit(
 
     parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
-    rows = _training_data(data, target, weight, categorical, drop)
-    model = TopDownTreeClassifier(
+    settings: dict[str, Any] = dict(
         **parts,
         max_depth=max_depth,
         max_leaf_nodes=max_leaf_nodes,
@@ -112,10 +119,14 @@ def fit(
         min_impurity_decrease=min_impurity_decrease,
         ccp_alpha=ccp_alpha,
         class_weight="balanced" if balanced else None,
-        categorical_features=rows.categorical_features or None,
         n_jobs=n_jobs,
         random_state=seed,
     )
+    if batches or (batches is None and _is_big(data)):
+        _fit_batches(settings, data, output, target, weight, categorical, drop, as_json)
+        return
+    rows = _training_data(data, target, weight, categorical, drop)
+    model = TopDownTreeClassifier(**settings, categorical_features=rows.categorical_features or None)
     _check_density(data, rows, splits)
     X = rows.X_by_name
     model.fit(X, rows.y, sample_weight=rows.sample_weight)
@@ -127,6 +138,49 @@ def fit(
     if as_json:
         summary = {"model": str(output), "rows": len(rows.y), "features": len(rows.feature_names)}
         _print_json(summary | {"leaves": leaves, "depth": depth, "training_accuracy": accuracy})
+
+
+_BIG_FILE = 2_000_000_000
+
+
+def _is_big(data: str) -> bool:
+    """Whether to read in batches unasked: what no other reader takes, and files that may not fit into memory."""
+    path = Path(data)
+    if not path.exists():
+        return "*" in data
+    return path.is_dir() or (
+        path.suffix.lower() in (".parquet", ".pq", ".arrow", ".feather", ".ipc") and path.stat().st_size >= _BIG_FILE
+    )
+
+
+def _fit_batches(
+    settings: dict[str, Any],
+    data: str,
+    output: Path,
+    target: str | None,
+    weight: str | None,
+    categorical: list[str] | None,
+    drop: list[str] | None,
+    as_json: bool,
+) -> None:
+    from boscage import TopDownTreeClassifier
+    from boscage.batches.source import open_source
+
+    if categorical:
+        raise ValueError("--categorical does not go with batches. Encode the column as numbers, or pass --in-memory.")
+    source = open_source(data, target or "y", weight, drop=drop or ())
+    model = TopDownTreeClassifier(**settings).fit_batches(source, target or "y", weight=weight)
+    model.save(output)
+    leaves, depth, reading = int(model.get_n_leaves()), int(model.get_depth()), model.reading_
+    tell(
+        f"{reading.rows} rows, {leaves} leaves, depth {depth}, {reading.passes} passes, "
+        f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
+    )
+    if as_json:
+        summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
+        _print_json(
+            summary | {"leaves": leaves, "depth": depth, "passes": reading.passes, "bytes_read": reading.bytes_read}
+        )
 
 
 @app.command()
@@ -262,7 +316,7 @@ def compare(
 def reproduce(
     paper: Annotated[
         str,
-        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, weighted-optimal, or all of them: all."),
+        typer.Argument(metavar="PAPER", help="lomtree, stochastic, topdown, wodt, weighted-optimal, or all."),
     ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,

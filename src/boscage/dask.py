@@ -23,7 +23,7 @@ from distributed.scheduler import KilledWorker
 
 import boscage
 from boscage._progress import Progress
-from boscage.batches.reading import Question, Reading
+from boscage.batches.reading import Look, Question, Reading
 from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
 from boscage.batches.source import raw_batch
@@ -355,6 +355,7 @@ class Asked(NamedTuple):
     allow_nan: bool
     prepare: Preparation | None = None
     question: Question | None = None
+    look: Look | None = None
 
 
 class Answer(NamedTuple):
@@ -419,6 +420,24 @@ def _answer_across(asked: Asked, block: int, pieces: list[Rows]) -> Parts:
 
 def _join(runs: list[Parts]) -> Parts:
     return join(runs)
+
+
+def _look_at_partition(asked: Asked, X: Any, y: Any, weight: Any, n_rows: int) -> Any:
+    """Answer a question of exact answers for a partition."""
+    _check_version(asked)
+    raw = _raw(X, y, weight)
+    if raw is None or asked.prepare is None or asked.look is None:
+        return None
+    rows = asked.prepare(raw)
+    if len(rows) != n_rows:
+        raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
+    return asked.look.look(rows)
+
+
+def _merge(asked: Asked, answers: list[Any]) -> Any:
+    _check_version(asked)
+    assert asked.look is not None
+    return reduce(asked.look.merge, answers)
 
 
 class ClusterPasses:
@@ -518,3 +537,14 @@ class ClusterPasses:
         while len(runs) > 1:
             runs = [gather(runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]
         return total(self._cluster.compute(tasks, runs[0])[0])
+
+    def collect(self, question: Look) -> Any:
+        """Answer a question of exact answers by one pass over all partitions."""
+        self._begin()
+        shared = delayed(self._asked._replace(look=question), traverse=False)
+        look, merge = delayed(_look_at_partition, pure=False), delayed(_merge, pure=False)
+        tasks = [look(shared, *part, length) for part, length in zip(self._partitions, self._lengths) if length]
+        runs = list(tasks)
+        while len(runs) > 1:
+            runs = [merge(shared, runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]
+        return self._cluster.compute(tasks, runs[0])[0]

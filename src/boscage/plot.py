@@ -58,9 +58,9 @@ def plot_tree(
 ) -> Any:
     """Draw a tree.
 
-    Each box shows its test, or its class at a leaf, the number of training rows, and a bar of class shares; its colour
-    is that of the leading class, paler the more classes are mixed. Rows that pass the test go left. Lines are thicker
-    where more training weight goes.
+    Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a
+    bar of class shares; its colour is that of the leading class, paler the more classes are mixed. Rows that pass the
+    test go left. Lines are thicker where more training weight goes.
 
     Parameters
     ----------
@@ -127,7 +127,9 @@ def _box(words: Describer, node: int, is_cut: bool, is_brief: bool) -> _Box:
     if is_cut:
         text = "..."
     else:
-        lines = [f"n = {tree.n_node_samples[node]:,}"]
+        # Every row can reach every node of a soft tree, so there the weight says more.
+        weight = f"weight = {tree.weighted_n_node_samples[node]:.4g}"
+        lines = [weight if tree.is_soft else f"n = {tree.n_node_samples[node]:,}"]
         if tree.is_leaf[node]:
             # A bar of shares says as much in less room.
             lines = [] if is_brief else lines

@@ -191,8 +191,8 @@ class TopDownTreeClassifier(TreeClassifier):
     def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
         """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
 
-        The rows are read once for what must be known of the columns, twice for means and deviations, once for the
-        root and once for each level of the tree. Memory holds a few batches and the sums of the open leaves.
+        For stochastic tests, and axis tests with ``max_bins``. The rows are read a few times for what must be known of
+        the columns, then once for each level of the tree. Memory holds a few batches and the sums of the open leaves.
 
         Parameters
         ----------
@@ -306,6 +306,13 @@ class TopDownTreeClassifier(TreeClassifier):
         parts["polish"] = polish_part(self.polish)
         fact = None if executor is None else Fact(executor)
         check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, executor=fact)
+        if executor is not None:
+            parts["splits"].check_in_passes()
+        if executor is not None and self.categorical_features is not None:
+            raise IncompatibleParts(
+                f"categorical_features={self.categorical_features!r} does not go with {executor}: categories need all "
+                "rows in memory. Encode them as numbers, or call fit."
+            )
         return parts
 
     def _seed(self, splits: SplitFamily) -> int:

@@ -24,6 +24,16 @@ class Question(Protocol):
         """Return the sums of rows that begin with this block."""
 
 
+class Look(Protocol):
+    """A question whose answers for some rows are merged without rounding, so that their order does not matter."""
+
+    def look(self, rows: Rows) -> Any:
+        """Answer for some rows."""
+
+    def merge(self, one: Any, other: Any) -> Any:
+        """Return the answer for the rows of both."""
+
+
 class Reading(NamedTuple):
     """What a fit has read: passes over the source, rows in each, and bytes in all passes together."""
 
@@ -51,6 +61,9 @@ class Passes(Protocol):
 
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all rows."""
+
+    def collect(self, question: Look) -> Any:
+        """Answer a question of exact answers by one pass over all rows."""
 
 
 class BatchPasses:
@@ -123,9 +136,24 @@ class BatchPasses:
         for first_block, rows in in_blocks(map(self._prepare, self._read())):
             parts = join([parts, question.sums(rows, first_block, self._threads)])
             n += len(rows)
+        self._check_rows(n)
+        return total(parts)
+
+    def collect(self, question: Look) -> Any:
+        """Answer a question of exact answers by one pass over all rows."""
+        found, n = None, 0
+        for rows in map(self._prepare, self._read()):
+            if not len(rows):
+                continue
+            seen = question.look(rows)
+            found = seen if n == 0 else question.merge(found, seen)
+            n += len(rows)
+        self._check_rows(n)
+        return found
+
+    def _check_rows(self, n: int) -> None:
         if n != self.n_rows:
             raise ValueError(
                 f"pass {self.n_passes} over the source brought {n} rows and the first one {self.n_rows}. A source must "
                 "give the same rows in the same order every time it is read."
             )
-        return total(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,12 @@ class Source:
 
 
 def open_source(
-    source: Any, target: str | None = None, weight: str | None = None, *, needs_target: bool = True
+    source: Any,
+    target: str | None = None,
+    weight: str | None = None,
+    *,
+    needs_target: bool = True,
+    drop: Collection[str] = (),
 ) -> Source:
     """Make a `Source` of what the user passed.
 
@@ -68,11 +73,15 @@ def open_source(
         Columns of labels and of weights, in tables.
     needs_target : bool, default=True
         Whether files must have a column of labels.
+    drop : collection of str, default=()
+        Columns of files that are not read.
     """
+    if isinstance(source, Source):
+        return source
     if _is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(_is_path, source))):
-        return Source(_dataset_start(_files_dataset(source), target, weight, needs_target), target, weight)
+        return Source(_dataset_start(_files_dataset(source), target, weight, needs_target, drop), target, weight)
     if _is_dataset(source):
-        return Source(_dataset_start(source, target, weight, needs_target), target, weight)
+        return Source(_dataset_start(source, target, weight, needs_target, drop), target, weight)
     if as_frame(source) is not None:
         return Source(lambda: iter([source]), target, weight)
     if hasattr(source, "__next__"):
@@ -148,18 +157,22 @@ def _kinds() -> str:
 
 
 def _dataset_start(
-    dataset: Any, target: str | None, weight: str | None, needs_target: bool
+    dataset: Any, target: str | None, weight: str | None, needs_target: bool, drop: Collection[str]
 ) -> Callable[[], Iterator[Any]]:
     if needs_target:
         if target is None:
             raise ValueError("target=None is not allowed with files and datasets. Pass the column of labels.")
         _check_columns(dataset.schema.names, target, weight)
+    for name in drop:
+        _check_columns(dataset.schema.names, None, None, drop=name)
+    columns = [name for name in dataset.schema.names if name not in drop]
     # Rows ahead are read by threads of pyarrow's while this thread works on a batch.
-    return lambda: iter(dataset.to_batches(batch_size=BATCH_ROWS, batch_readahead=4, fragment_readahead=1))
+    options = {"batch_size": BATCH_ROWS, "batch_readahead": 4, "fragment_readahead": 1}
+    return lambda: iter(dataset.to_batches(columns=columns, **options))
 
 
-def _check_columns(names: Sequence[str], target: str | None, weight: str | None) -> None:
-    for role, name in (("target", target), ("weight", weight)):
+def _check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:
+    for role, name in (("target", target), ("weight", weight), ("drop", drop)):
         if name is not None and name not in names:
             shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
             raise ValueError(f"{role}={name!r} is not a column of the source. Its columns are {shown}.")

@@ -117,7 +117,8 @@ class Moments:
     def deviations(self) -> Floats:
         """Standard deviations; 0 for a constant column."""
         per_unit = _core.per_unit(self.low, self.high)
-        return np.divide(np.sqrt(self.variance), per_unit, out=np.zeros_like(per_unit), where=per_unit > 0)
+        found: Floats = np.divide(np.sqrt(self.variance), per_unit, out=np.zeros_like(per_unit), where=per_unit > 0)
+        return found
 
     @property
     def factor(self) -> Floats:

@@ -177,12 +177,14 @@ def _data_sets(job: Job) -> None:
         ]  # fmt: skip
     text = (f"Accuracy and its deviation over the folds of {spend['folds']} times 5-fold cross-validation (the paper "
             "does not say how it measured). Depth of the stochastic trees 3, 3 and 5, where the paper says they "
-            "converged; CART to depth 10. All configurations that were tried are shown: the best of each data set, "
-            "marked, is the best of eight on the folds that are reported, so a little flattering.")  # fmt: skip
+            "converged; CART to depth 10. Of eight configurations of the stochastic tree the best of each data set is "
+            "marked: it was chosen on the folds that are reported, so a little flattering. A wider look (promoters: 60 "
+            "configurations of rows, depth and leaves; heart: 24 of constant, depth and criterion) found .915 and .846 "
+            "at best.")  # fmt: skip
     remark = ("Columns of the two heart sets have very different sizes: unit rows alone are ruled by the largest, so "
               "the published recipe needs scaled columns there (\"default rows\"). With 0/1 columns (promoters) unit "
-              "rows serve best. \"as published\" breaks ties of weak leaves by the larger class; leaves fitted jointly "
-              "do not.")  # fmt: skip
+              "rows serve best. Votes of weak leaves follow the larger class; leaves fitted jointly do not. The "
+              "paper's .85 on heart is half a standard error above ours: too little to tell.")  # fmt: skip
     _page(job, "figure-1", "Figure 1: three data sets", text, ["data", "method", "ours", "paper", ""], rows, remark)
 
     def draw(ax: Any) -> None:
@@ -231,10 +233,10 @@ def _sweep(job: Job, number: int, name: str, values: Any, data: Callable[[Any, i
 
 def _lines(job: Job, name: str, label: str, values: Any, found: dict[str, list[tuple[float, float]]]) -> None:
     def draw(ax: Any) -> None:
-        for method, results in found.items():
-            ax.plot(values, [mean for mean, _ in results], "o-", ms=4, label=method)
+        for j, (method, results) in enumerate(found.items()):  # smaller and smaller: some lie on each other
+            ax.plot(values, [mean for mean, _ in results], "o-", ms=11 - 0.9 * j, lw=1.5, label=method)
         ax.set(xlabel=label, ylabel="test accuracy", ylim=(0.45, 1.01))
-        ax.legend(fontsize=8)
+        ax.legend(fontsize=8, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
 
     _picture(job, name, draw)
 

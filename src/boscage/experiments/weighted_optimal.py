@@ -115,7 +115,11 @@ def _table(job: Job, table: int) -> None:
     job.expect(len(DATA) * seeds * (1 + len(COPIES) * len(budgets)))
     header, rows = ["p"], []
     for title, _ in DATA.values():
-        header += [f"{title}: DaB", "(paper)", f"{title}: sampling", "(paper)", f"{title}: exact weights"]
+        header += [
+            f"{title}: DaB (paper; difference)",
+            f"{title}: sampling (paper; difference)",
+            f"{title}: exact weights",
+        ]
     exact = {kind: [_cell(job, weighting, kind, n, seed, "exact", 0) for seed in range(seeds)] for kind in DATA}
     broken = []
     for p in budgets:
@@ -124,7 +128,8 @@ def _table(job: Job, table: int) -> None:
             for method in COPIES:
                 cells = [_cell(job, weighting, kind, n, seed, method, p) for seed in range(seeds)]
                 mean, spread = printed[str(p)][f"{kind}_{method}"]
-                row += [_mean(cells), f"{mean:.3f} ± {spread:.3f}"]
+                gap = float(np.mean([cell["loss"] for cell in cells])) - mean
+                row.append(f"{_mean(cells)} ({mean:.3f} ± {spread:.3f}; {gap:+.3f})")
                 broken += [
                     f"{kind} p={p} {method} seed {seed}"
                     for seed, (best, cell) in enumerate(zip(exact[kind], cells))

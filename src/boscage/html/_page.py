@@ -12,8 +12,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage._colors import class_colors, hex_color
-from boscage._column_facts import column_facts
+from boscage._column_facts import column_ranges
 from boscage._describe import PRETTY, Describer
+from boscage._importances import feature_importances
 from boscage.export import export_text
 from boscage.html._assets import page
 from boscage.html._encode import embed_json, encode_array, encode_matrix
@@ -143,14 +144,14 @@ def tree_fragment(
     )
 
 
-def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[npt.NDArray[Any] | None, list[str] | None, int]:
+def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[str] | None, int]:
     if not isinstance(max_rows, (int, np.integer)) or isinstance(max_rows, bool) or max_rows < 0:
         raise ValueError(f"max_rows must be an integer >= 0, got {max_rows!r}.")
     if X is None:
         if y is not None:
             raise ValueError("y was passed without X: labels are shown beside rows. Pass X too.")
         return None, None, 0
-    rows: npt.NDArray[Any] = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    rows: Any = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
     if rows.ndim != 2 or rows.shape[1] != tree.n_features or rows.shape[0] == 0 or rows.dtype.kind != "f":
         raise ValueError(
             f"X must be an array of floats with {tree.n_features} columns and at least one row, got {rows.dtype} of "
@@ -162,9 +163,7 @@ def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[npt.NDArra
     return rows, labels, int(max_rows)
 
 
-def _page_data(
-    words: Describer, title: str, X: npt.NDArray[Any] | None, labels: list[str] | None, max_rows: int
-) -> dict[str, Any]:
+def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
     tree = words.tree
     return {
         "title": title,
@@ -173,7 +172,7 @@ def _page_data(
         "needs_numbers": _needs_numbers(tree),
         "classes": words.class_names,
         "colors": [hex_color(color) for color in class_colors(tree.n_classes)],
-        "columns": column_facts(words, X),
+        "columns": _columns(words, X),
         "tests": _tests(words),
         "nodes": _nodes(tree),
         "weights": encode_matrix(tree.weights) if tree.weights.shape[0] else None,
@@ -182,6 +181,23 @@ def _page_data(
         "leaf_models": _leaf_models(tree),
         "trajectory": _trajectory(tree),
         "rows": None if X is None else _rows(X, labels, max_rows),
+    }
+
+
+def _columns(words: Describer, X: Any) -> dict[str, Any]:
+    """Names, category names, importances, ranges and typical values; as arrays, for there may be many columns."""
+    tree = words.tree
+    categories = {}
+    for j in np.flatnonzero(tree.schema.n_categories).tolist():
+        names = tree.schema.categories and tree.schema.categories[j]
+        labels = range(int(tree.schema.n_categories[j])) if names is None else names
+        categories[str(j)] = [str(label) for label in labels]
+    low, high, typical = column_ranges(tree, X)
+    numbers = {"low": low, "high": high, "typical": typical, "importance": feature_importances(tree)}
+    return {
+        "names": [words.name(j) for j in range(tree.n_features)],
+        "categories": categories,
+        **{name: encode_array(array) for name, array in numbers.items()},
     }
 
 
@@ -248,15 +264,16 @@ def _trajectory(tree: Tree) -> dict[str, Any]:
     }
 
 
-def _rows(X: npt.NDArray[Any], labels: list[str] | None, max_rows: int) -> dict[str, Any] | None:
+def _rows(X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any] | None:
     total = X.shape[0]
     kept = min(total, max_rows)
     if kept == 0:
         return None
     chosen = np.unique(np.linspace(0, total - 1, kept).round().astype(np.int64))
+    rows: npt.NDArray[Any] = X[chosen].toarray() if sparse.issparse(X) else X[chosen]
     return {
         "total": total,
         "numbers": encode_array(chosen, "i4"),
-        "values": encode_matrix(X[chosen], "f4" if X.dtype == np.float32 else "f8"),
+        "values": encode_matrix(rows, "f4" if X.dtype == np.float32 else "f8"),
         "labels": None if labels is None else [labels[row] for row in chosen],
     }

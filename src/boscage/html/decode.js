@@ -46,12 +46,22 @@ function decodeNodes(found) {
   return nodes;
 }
 
+function decodeColumns({ names, categories, ...arrays }) {
+  const facts = Object.entries(arrays).map(([name, array]) => [name, decodeArray(array)]);
+  return names.map((name, j) => {
+    const column = { name, categories: categories[j] };
+    for (const [fact, values] of facts) column[fact] = values[j];
+    return column;
+  });
+}
+
 function decodeRows(found) {
   return found && { ...found, numbers: decodeArray(found.numbers), values: decodeMatrix(found.values) };
 }
 
 function decodeTree(found) {
   const tree = { ...found, ...decodeNodes(found.nodes) };
+  tree.columns = decodeColumns(found.columns);
   tree.weights = decodeMatrix(found.weights);
   tree.spread = decodeArray(found.spread);
   tree.input_map = decodeInputMap(found.input_map);

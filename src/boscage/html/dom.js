@@ -36,7 +36,11 @@ function panel(word, heading, tools, ...children) {
 }
 
 function button(text, label, action) {
-  return element("button", { type: "button", className: "bosc-button", "aria-label": label, title: label, onclick: action }, text);
+  return element(
+    "button",
+    { type: "button", className: "bosc-button", "aria-label": label, title: label, onclick: action },
+    text,
+  );
 }
 
 function select(label, options, chosen, action) {

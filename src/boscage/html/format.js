@@ -7,7 +7,11 @@ function formatNumber(x, digits = 3) {
   let text;
   if (x === 0) text = "0";
   else if (size >= 1e9 || size < 1e-4) text = x.toExponential(digits - 1);
-  else text = String(Number(x.toFixed(Math.max(0, digits - Math.max(0, Math.ceil(Math.log10(size)))))) || Number(x.toPrecision(digits)));
+  else
+    text = String(
+      Number(x.toFixed(Math.max(0, digits - Math.max(0, Math.ceil(Math.log10(size)))))) ||
+        Number(x.toPrecision(digits)),
+    );
   return text.replace("-", "−");
 }
 

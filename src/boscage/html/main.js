@@ -6,8 +6,15 @@ function header(tree, section) {
   const nodes = `${formatCount(tree.size)} ${tree.size === 1 ? "node" : "nodes"}`;
   const leaves = `${formatCount(tree.leaves)} ${tree.leaves === 1 ? "leaf" : "leaves"}`;
   const kind = { hard: "", linear: "stochastic tests", logistic: "logistic tests" }[tree.routing];
-  const facts = [nodes, leaves, `depth ${tree.height}`, `${formatCount(tree.columns.length)} columns`, kind].filter(Boolean);
-  const words = element("div", {}, element("h2", {}, tree.title), element("p", { className: "bosc-note" }, facts.join(" · ")));
+  const facts = [nodes, leaves, `depth ${tree.height}`, `${formatCount(tree.columns.length)} columns`, kind].filter(
+    Boolean,
+  );
+  const words = element(
+    "div",
+    {},
+    element("h2", {}, tree.title),
+    element("p", { className: "bosc-note" }, facts.join(" · ")),
+  );
   return element("header", { className: "bosc-header" }, words, legend(tree), themeButton(section));
 }
 
@@ -23,16 +30,24 @@ function legend(tree) {
   return list;
 }
 
+// Light, dark, or as the system says.
 function themeButton(section) {
-  const made = button("Theme: auto", "Colours: as the system", () => {
-    const next = THEMES[(THEMES.indexOf(section.dataset.theme || "auto") + 1) % THEMES.length];
-    section.dataset.theme = next;
-    made.textContent = `Theme: ${next}`;
-    made.setAttribute("aria-label", `Colours: ${next === "auto" ? "as the system" : next}`);
-    made.title = made.getAttribute("aria-label");
-    section.boscage.state.tell("theme");
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  let theme = "auto";
+  const apply = () => {
+    section.dataset.theme = theme === "auto" ? (system.matches ? "dark" : "light") : theme;
+    made.textContent = `Theme: ${theme}`;
+    made.title = `Colours: ${theme === "auto" ? "as the system" : theme}`;
+    made.setAttribute("aria-label", made.title);
+    if (section.boscage) section.boscage.state.tell("theme");
+  };
+  const made = button("", "", () => {
+    theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    apply();
   });
   made.classList.add("bosc-theme");
+  system.addEventListener("change", apply);
+  apply();
   return made;
 }
 
@@ -42,11 +57,13 @@ function announcer(state) {
   state.watch((what) => {
     const { tree, found, node } = state;
     if (what === "node") voice.textContent = `Chosen: ${nodeWords(tree, node)}`;
-    if (what !== "row") return;
-    if (!found.isComplete) voice.textContent = "No prediction: a value is missing.";
-    else voice.textContent = `Predicted ${tree.classes[found.best]}, probability ${found.proba[found.best].toFixed(3)}, at leaf ${found.leaf}.`;
+    if (what === "row") voice.textContent = found.isComplete ? predictionWords(tree, found) : "A value is missing.";
   });
   return voice;
+}
+
+function predictionWords(tree, { best, proba, leaf }) {
+  return `Predicted ${tree.classes[best]}, probability ${proba[best].toFixed(3)}, at leaf ${leaf}.`;
 }
 
 function start(section) {
@@ -56,17 +73,26 @@ function start(section) {
   const below = [new NodeView(state)];
   if (tree.steps.node.length > 1) below.push(new Trajectory(state));
   if (tree.columns.length > 1) below.push(new Regions(state));
-  const main = element("div", { className: "bosc-main" }, view.element, element("div", { className: "bosc-below" }, ...below.map((part) => part.element)));
+  const main = element(
+    "div",
+    { className: "bosc-main" },
+    view.element,
+    element("div", { className: "bosc-below" }, ...below.map((part) => part.element)),
+  );
   const form = new RowForm(state);
   const path = new PathView(state);
   const order = tree.rows ? [form.element, path.element, form.values] : [form.element, form.values, path.element];
   const aside = element("div", { className: "bosc-aside" }, ...order);
   if (tree.size > 15) view.element.querySelector(".bosc-scroller").before(new Overview(state).element);
   // For tests and for pages that embed trees.
-  section.boscage = { tree, state, view, predictProba: (x) => Array.from(predictProba(tree, x)), reach: (x) => Array.from(reachOf(tree, prepareRow(tree, x))) };
+  section.boscage = {
+    tree,
+    state,
+    view,
+    predictProba: (x) => Array.from(predictProba(tree, x)),
+    reach: (x) => Array.from(reachOf(tree, prepareRow(tree, x))),
+  };
   section.append(header(tree, section), element("div", { className: "bosc-body" }, main, aside), announcer(state));
-  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", () => state.tell("theme"));
   state.watch((what) => what === "theme" && below.forEach((part) => part.start && part.start()));
   view.arrange();
   view.scrollTo(0);

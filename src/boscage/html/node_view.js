@@ -27,7 +27,14 @@ class NodeView {
     const { tree } = this;
     const parts = [];
     if (!isLeaf(tree, node)) parts.push(element("p", { className: "bosc-formula" }, wholeTest(tree, node)));
-    else if (tree.leaf_models) parts.push(element("p", { className: "bosc-formula" }, "A linear model predicts here; the shares are those of the training rows."));
+    else if (tree.leaf_models)
+      parts.push(
+        element(
+          "p",
+          { className: "bosc-formula" },
+          "A linear model predicts here; the shares are those of the training rows.",
+        ),
+      );
     parts.push(this.facts(node), this.classTable(node));
     if (tree.feature[node] === -2) parts.push(this.termTable(node));
     return parts;
@@ -43,18 +50,25 @@ class NodeView {
     if (tree.soft) facts.push(["reach of the row", formatNumber(this.state.found.reach[node])]);
     if (!isLeaf(tree, node)) facts.push(["nodes below", formatCount(tree.below[node])]);
     const list = element("dl", { className: "bosc-facts" });
-    for (const [name, value] of facts) list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+    for (const [name, value] of facts)
+      list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
     return list;
   }
 
   classTable(node) {
-    const table = element("table", { className: "bosc-table" }, element("caption", {}, isLeaf(this.tree, node) && !this.tree.leaf_models ? "Predicted here" : "Classes here"));
+    const table = element(
+      "table",
+      { className: "bosc-table" },
+      element("caption", {}, isLeaf(this.tree, node) && !this.tree.leaf_models ? "Predicted here" : "Classes here"),
+    );
     const body = element("tbody", {});
     for (const [k, share] of mixture(shownValues(this.tree, node), MOST_CLASSES)) {
       const mark = element("span", { className: "bosc-mark" });
       mark.style.background = k < 0 ? "var(--bosc-muted)" : this.tree.colors[k];
       const name = element("th", { scope: "row" }, mark, k < 0 ? "others" : this.tree.classes[k]);
-      body.append(element("tr", {}, name, element("td", {}, formatShare(share)), element("td", {}, formatNumber(share))));
+      body.append(
+        element("tr", {}, name, element("td", {}, formatShare(share)), element("td", {}, formatNumber(share))),
+      );
     }
     table.append(body);
     return table;
@@ -67,15 +81,30 @@ class NodeView {
     const shown = terms.slice(0, MOST_TERMS);
     const left = terms.length - shown.length;
     const caption = `Terms of the score, largest first${left ? `; ${left} more left out` : ""}`;
-    const head = element("tr", {}, ...["column", "weight", "the row", "adds"].map((text) => element("th", { scope: "col" }, text)));
+    const head = element(
+      "tr",
+      {},
+      ...["column", "weight", "the row", "adds"].map((text) => element("th", { scope: "col" }, text)),
+    );
     const body = element("tbody", {}, ...shown.map((term) => this.termLine(term, terms[0].size)));
-    return element("table", { className: "bosc-table bosc-terms" }, element("caption", {}, caption), element("thead", {}, head), body);
+    return element(
+      "table",
+      { className: "bosc-table bosc-terms" },
+      element("caption", {}, caption),
+      element("thead", {}, head),
+      body,
+    );
   }
 
   termLine({ column, name, weight, size, part }, largest) {
     const cell = element("th", { scope: "row", title: name }, name);
     cell.style.setProperty("--bosc-share", String(largest > 0 ? size / largest : 0));
     const value = valueText(this.tree, column, this.state.x[column]);
-    return element("tr", {}, cell, ...[formatNumber(weight), value, formatNumber(part)].map((text) => element("td", {}, text)));
+    return element(
+      "tr",
+      {},
+      cell,
+      ...[formatNumber(weight), value, formatNumber(part)].map((text) => element("td", {}, text)),
+    );
   }
 }

@@ -40,7 +40,9 @@ class PathView {
   leafWords(node) {
     const { proba } = { proba: leafProba(this.tree, node, this.state.found.row) };
     const text = element("span", {}, "Leaf: ", element("strong", {}, this.tree.classes[argmax(proba)]));
-    const reach = this.tree.soft ? [element("span", { className: "bosc-fact" }, `reached with ${formatNumber(this.state.found.reach[node])}`)] : [];
+    const reach = this.tree.soft
+      ? [element("span", { className: "bosc-fact" }, `reached with ${formatNumber(this.state.found.reach[node])}`)]
+      : [];
     return [text, mixtureBar(this.tree, proba), ...reach];
   }
 
@@ -78,15 +80,25 @@ class PathView {
       const against = threshold === 0 ? "" : `against ${formatNumber(threshold)} `;
       top.append(element("span", { className: "bosc-fact" }, `${against}→ right with ${formatNumber(right)}`));
     } else {
-      top.append(element("span", { className: "bosc-fact" }, `${isRight ? ">" : "≤"} ${formatNumber(threshold)} → ${isRight ? "no" : "yes"}`));
+      top.append(
+        element(
+          "span",
+          { className: "bosc-fact" },
+          `${isRight ? ">" : "≤"} ${formatNumber(threshold)} → ${isRight ? "no" : "yes"}`,
+        ),
+      );
     }
     return [top, this.parts(node)];
   }
 
   // The terms that made the score.
   parts(node) {
-    const terms = linearTerms(this.tree, node, this.state.found.row).sort((a, b) => Math.abs(b.part) - Math.abs(a.part));
-    const shown = terms.slice(0, TOP_PARTS).map(({ name, part }) => `${name} ${part < 0 ? "−" : "+"}${formatNumber(Math.abs(part))}`);
+    const terms = linearTerms(this.tree, node, this.state.found.row).sort(
+      (a, b) => Math.abs(b.part) - Math.abs(a.part),
+    );
+    const shown = terms
+      .slice(0, TOP_PARTS)
+      .map(({ name, part }) => `${name} ${part < 0 ? "−" : "+"}${formatNumber(Math.abs(part))}`);
     const rest = terms.length - shown.length;
     if (rest > 0) shown.push(`${rest} more`);
     return element("span", { className: "bosc-parts" }, shown.join(", "));
@@ -108,7 +120,14 @@ function linearTerms(tree, node, row) {
     const scale = map && map.scale && !isConstant ? map.scale[column] : 1;
     const spread = tree.spread && !isConstant ? tree.spread[column] * scale : 1;
     const name = isConstant ? "constant" : tree.columns[column].name;
-    terms.push({ column, name, isConstant, weight: weight * scale, size: Math.abs(weight) * spread, part: weight * row.seen[column] });
+    terms.push({
+      column,
+      name,
+      isConstant,
+      weight: weight * scale,
+      size: Math.abs(weight) * spread,
+      part: weight * row.seen[column],
+    });
   }
   return terms;
 }

@@ -1,7 +1,8 @@
 // Decision regions of two columns, the other values those of the row. Drawn coarsely at once, then finely in pieces
 // so that the page never waits.
 
-const REGION = { height: 300, left: 52, right: 10, top: 10, bottom: 30, coarse: 24, fine: 150, slice: 8 };
+const REGION = { height: 300, left: 52, right: 10, top: 10, bottom: 30, coarse: 24, fine: 150 };
+const MILLISECONDS = { coarse: 60, fine: 4000, slice: 8 };
 
 class Regions {
   constructor(state) {
@@ -14,9 +15,19 @@ class Regions {
   }
 
   build() {
-    const names = this.tree.columns.map((column) => column.name);
-    const pick = (axis, label) => select(label, names, this[axis], (column) => this.setAxis(axis, column));
-    const bar = element("div", { className: "bosc-axes" }, pick("across", "Column across"), element("span", {}, "×"), pick("up", "Column upwards"));
+    const listed = fieldOrder(this.tree)
+      .slice(0, MOST_COLUMNS)
+      .sort((a, b) => a - b);
+    const names = listed.map((column) => this.tree.columns[column].name);
+    const pick = (axis, label) =>
+      select(label, names, listed.indexOf(this[axis]), (i) => this.setAxis(axis, listed[i]));
+    const bar = element(
+      "div",
+      { className: "bosc-axes" },
+      pick("across", "Column across"),
+      element("span", {}, "×"),
+      pick("up", "Column upwards"),
+    );
     this.canvas = element("canvas", { className: "bosc-regions-canvas", role: "img" });
     this.canvas.addEventListener("click", (event) => this.choose(event));
     const note = "The other columns keep the values of the row. A click moves the row.";
@@ -48,25 +59,46 @@ class Regions {
     this.spans = [this.bounds(this.across), this.bounds(this.up)];
     this.colors = this.tree.colors.map(rgbOf);
     this.paper = rgbOf(themeColor(this.canvas, "panel"));
-    this.canvas.setAttribute("aria-label", `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`);
-    this.grids = [REGION.coarse, REGION.fine].map(emptyGrid);
-    this.paint(this.grids[0], 0, REGION.coarse);
+    this.canvas.setAttribute(
+      "aria-label",
+      `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`,
+    );
+    this.grids = this.affordable().map(emptyGrid);
+    this.paint(this.grids[0], 0, this.grids[0].size);
     this.draw(0);
     this.job = requestAnimationFrame(() => this.refine(0));
   }
 
+  // Sizes of the two grids: smaller where a prediction takes long, as with very many columns.
+  affordable() {
+    let cost = Infinity; // of one prediction; the first few are slow because they are new to the browser
+    for (let i = 0; i < 5; i += 1) {
+      const begin = performance.now();
+      predictProba(this.tree, this.state.x);
+      cost = Math.min(cost, Math.max(performance.now() - begin, 1e-3));
+    }
+    const size = (name) => Math.max(4, Math.min(REGION[name], Math.floor(Math.sqrt(MILLISECONDS[name] / cost))));
+    return [size("coarse"), size("fine")];
+  }
+
   refine(line) {
-    const until = performance.now() + REGION.slice;
-    while (line < REGION.fine && performance.now() < until) {
+    const until = performance.now() + MILLISECONDS.slice;
+    const [, { size }] = this.grids;
+    while (line < size && performance.now() < until) {
       this.paint(this.grids[1], line, line + 1);
       line += 1;
     }
     this.draw(line);
-    if (line < REGION.fine) this.job = requestAnimationFrame(() => this.refine(line));
+    if (line < size) this.job = requestAnimationFrame(() => this.refine(line));
   }
 
   get area() {
-    return { x: REGION.left, y: REGION.top, width: this.width - REGION.left - REGION.right, height: REGION.height - REGION.top - REGION.bottom };
+    return {
+      x: REGION.left,
+      y: REGION.top,
+      width: this.width - REGION.left - REGION.right,
+      height: REGION.height - REGION.top - REGION.bottom,
+    };
   }
 
   // Lines first to last of a grid: one pixel for each prediction.
@@ -126,7 +158,9 @@ class Regions {
   drawAxis(axis, column) {
     const { context, area } = this;
     const { categories } = this.tree.columns[column];
-    const ticks = categories ? categoryTicks(categories) : niceTicks(...this.spans[axis], 5).map((value) => [value, formatNumber(value)]);
+    const ticks = categories
+      ? categoryTicks(categories)
+      : niceTicks(...this.spans[axis], 5).map((value) => [value, formatNumber(value)]);
     context.fillStyle = themeColor(this.canvas, "muted");
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = axis === 0 ? "top" : "middle";
@@ -159,7 +193,10 @@ class Regions {
     const [x, y] = this.place(this.state.x[this.across], this.state.x[this.up]);
     if (Number.isNaN(x + y)) return;
     const { context } = this;
-    for (const [color, width] of [["panel", 4], ["ink", 2]]) {
+    for (const [color, width] of [
+      ["panel", 4],
+      ["ink", 2],
+    ]) {
       context.beginPath();
       context.arc(x, y, 7, 0, 2 * Math.PI);
       context.strokeStyle = themeColor(this.canvas, color);
@@ -173,7 +210,10 @@ class Regions {
     const across = (event.offsetX - area.x) / area.width;
     const up = 1 - (event.offsetY - area.y) / area.height;
     if (across < 0 || across > 1 || up < 0 || up > 1) return;
-    this.state.change([[this.across, tidy(this.valueAt(0, across), this.spans[0])], [this.up, tidy(this.valueAt(1, up), this.spans[1])]]);
+    this.state.change([
+      [this.across, tidy(this.valueAt(0, across), this.spans[0])],
+      [this.up, tidy(this.valueAt(1, up), this.spans[1])],
+    ]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 const FIRST_FIELDS = 12; // of more than MOST_FIELDS columns
 const MOST_FIELDS = 16;
+const MOST_COLUMNS = 300; // of one list on the page
 const MOST_CLASSES = 8;
 
 class RowForm {
@@ -26,22 +27,38 @@ class RowForm {
 
   picker() {
     const { rows } = this.tree;
-    if (!rows) return element("p", { className: "bosc-note" }, "Type the values of a row below. An empty field is a missing value.");
-    const words = Array.from(rows.numbers, (number, i) => `Row ${formatCount(number)}${rows.labels ? ` · ${rows.labels[i]}` : ""}`);
+    if (!rows)
+      return element(
+        "p",
+        { className: "bosc-note" },
+        "Type the values of a row below. An empty field is a missing value.",
+      );
+    const words = Array.from(
+      rows.numbers,
+      (number, i) => `Row ${formatCount(number)}${rows.labels ? ` · ${rows.labels[i]}` : ""}`,
+    );
     this.list = select("Row", [...words, "Your own row"], 0, (i) => i < words.length && this.state.chooseRow(i));
-    const step = (by) => () => this.state.chooseRow((Math.max(this.state.number, 0) + by + words.length) % words.length);
-    const bar = element("div", { className: "bosc-picker" }, button("‹", "Previous row", step(-1)), this.list, button("›", "Next row", step(1)));
-    const some = words.length < rows.total ? `${formatCount(words.length)} of ${formatCount(rows.total)} rows are here. ` : "";
+    const step = (by) => () =>
+      this.state.chooseRow((Math.max(this.state.number, 0) + by + words.length) % words.length);
+    const bar = element(
+      "div",
+      { className: "bosc-picker" },
+      button("‹", "Previous row", step(-1)),
+      this.list,
+      button("›", "Next row", step(1)),
+    );
+    const some =
+      words.length < rows.total ? `${formatCount(words.length)} of ${formatCount(rows.total)} rows are here. ` : "";
     const note = element("p", { className: "bosc-note" }, `${some}Change a value to ask about a row of your own.`);
     return element("div", {}, bar, note);
   }
 
   moreButton() {
-    const rest = this.order.length;
-    const more = button(`All ${formatCount(rest)} columns`, "Show all columns", () => {
-      this.addFields(rest);
+    const all = this.order.length;
+    const more = button(`More of ${formatCount(all)} columns`, "Show more columns", () => {
+      this.addFields(this.fields.size + MOST_COLUMNS);
       this.update();
-      more.remove();
+      if (this.fields.size === all) more.remove();
     });
     return more;
   }
@@ -57,11 +74,23 @@ class RowForm {
     this.fields.set(column, input);
     const share = element("span", { className: "bosc-importance", title: `importance ${formatShare(importance)}` });
     share.style.setProperty("--bosc-share", String(importance));
-    return element("div", { className: "bosc-fieldrow" }, element("label", { htmlFor: input.id, title: name }, name), input, share);
+    return element(
+      "div",
+      { className: "bosc-fieldrow" },
+      element("label", { htmlFor: input.id, title: name }, name),
+      input,
+      share,
+    );
   }
 
   typer(column) {
-    const input = element("input", { type: "text", inputMode: "decimal", autocomplete: "off", spellcheck: false, placeholder: "missing" });
+    const input = element("input", {
+      type: "text",
+      inputMode: "decimal",
+      autocomplete: "off",
+      spellcheck: false,
+      placeholder: "missing",
+    });
     input.addEventListener("change", () => {
       const value = readTyped(this.tree, input.value);
       const isGood = Number.isFinite(value) || input.value.trim() === "";
@@ -91,7 +120,13 @@ class RowForm {
   answerParts() {
     const { found, label } = this.state;
     if (!found.isComplete) {
-      return [element("p", { className: "bosc-warning" }, "This tree needs a number in every field: it has nothing to put in place of missing values.")];
+      return [
+        element(
+          "p",
+          { className: "bosc-warning" },
+          "This tree needs a number in every field: it has nothing to put in place of missing values.",
+        ),
+      ];
     }
     const word = element("strong", { className: "bosc-predicted" }, this.tree.classes[found.best]);
     const mark = element("span", { className: "bosc-mark" });
@@ -105,8 +140,18 @@ class RowForm {
     const bar = element("span", { className: "bosc-bar" });
     bar.style.setProperty("--bosc-share", String(share));
     bar.style.setProperty("--bosc-color", k < 0 ? "var(--bosc-muted)" : this.tree.colors[k]);
-    const name = element("span", { className: "bosc-class", title: k < 0 ? "" : this.tree.classes[k] }, k < 0 ? "others" : this.tree.classes[k]);
-    return element("div", { className: "bosc-classline" }, name, bar, element("span", { className: "bosc-number" }, share.toFixed(3)));
+    const name = element(
+      "span",
+      { className: "bosc-class", title: k < 0 ? "" : this.tree.classes[k] },
+      k < 0 ? "others" : this.tree.classes[k],
+    );
+    return element(
+      "div",
+      { className: "bosc-classline" },
+      name,
+      bar,
+      element("span", { className: "bosc-number" }, share.toFixed(3)),
+    );
   }
 }
 

@@ -15,13 +15,35 @@ class Trajectory {
 
   build() {
     this.marker = drawn("g", { class: "bosc-marker" });
-    const label = `Potential falls from ${formatNumber(this.steps.potential[0])} to ${formatNumber(this.steps.potential[this.last])} in ${this.last} splits, training error from ${formatNumber(this.steps.error[0])} to ${formatNumber(this.steps.error[this.last])}.`;
-    this.chart = drawn("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label, class: "bosc-chart" });
-    this.chart.append(...this.axes(), ...this.curve("potential", "potential"), ...this.curve("error", "error"), this.marker);
-    this.slider = element("input", { type: "range", min: "0", max: String(this.last), value: String(this.last), className: "bosc-slider", "aria-label": "Number of splits" });
+    const fall = (name) => `from ${formatNumber(this.steps[name][0])} to ${formatNumber(this.steps[name][this.last])}`;
+    const label = `In ${this.last} splits potential falls ${fall("potential")}, training error ${fall("error")}.`;
+    this.chart = drawn("svg", {
+      viewBox: `0 0 ${CHART.width} ${CHART.height}`,
+      role: "img",
+      "aria-label": label,
+      class: "bosc-chart",
+    });
+    this.chart.append(
+      ...this.axes(),
+      ...this.curve("potential", "potential"),
+      ...this.curve("error", "error"),
+      this.marker,
+    );
+    this.slider = element("input", {
+      type: "range",
+      min: "0",
+      max: String(this.last),
+      value: String(this.last),
+      className: "bosc-slider",
+      "aria-label": "Number of splits",
+    });
     this.slider.addEventListener("input", () => this.choose(Number(this.slider.value)));
     this.words = element("p", { className: "bosc-note" });
-    const note = element("p", { className: "bosc-note" }, "Potential: impurity of the leaves, averaged by training weight.");
+    const note = element(
+      "p",
+      { className: "bosc-note" },
+      "Potential: impurity of the leaves, averaged by training weight.",
+    );
     this.element = panel("trajectory", "Growth", [], this.chart, this.slider, this.words, note);
   }
 
@@ -36,8 +58,18 @@ class Trajectory {
   axes() {
     const parts = [];
     for (const amount of niceTicks(0, this.top, 4)) {
-      parts.push(drawn("line", { x1: CHART.left, x2: CHART.width - CHART.right, y1: this.y(amount), y2: this.y(amount), class: "bosc-grid" }));
-      parts.push(drawn("text", { x: CHART.left - 6, y: this.y(amount) + 3.5, "text-anchor": "end" }, formatNumber(amount)));
+      parts.push(
+        drawn("line", {
+          x1: CHART.left,
+          x2: CHART.width - CHART.right,
+          y1: this.y(amount),
+          y2: this.y(amount),
+          class: "bosc-grid",
+        }),
+      );
+      parts.push(
+        drawn("text", { x: CHART.left - 6, y: this.y(amount) + 3.5, "text-anchor": "end" }, formatNumber(amount)),
+      );
     }
     for (const step of niceTicks(0, this.last, 5).filter(Number.isInteger)) {
       parts.push(drawn("text", { x: this.x(step), y: CHART.height - 8, "text-anchor": "middle" }, formatCount(step)));
@@ -49,7 +81,10 @@ class Trajectory {
     const amounts = this.steps[name];
     const points = Array.from(amounts, (amount, step) => `${this.x(step).toFixed(1)},${this.y(amount).toFixed(1)}`);
     const end = { x: CHART.width - CHART.right + 6, y: this.labelPlace(name) };
-    return [drawn("polyline", { points: points.join(" "), class: `bosc-curve bosc-${name}` }), drawn("text", { ...end, class: `bosc-${name}` }, word)];
+    return [
+      drawn("polyline", { points: points.join(" "), class: `bosc-curve bosc-${name}` }),
+      drawn("text", { ...end, class: `bosc-${name}` }, word),
+    ];
   }
 
   // The words at the ends of the curves keep clear of each other.
@@ -80,7 +115,9 @@ class Trajectory {
       drawn("circle", { cx: x, cy: this.y(error), r: 4, class: "bosc-error" }),
     );
     const node = step > 0 ? ` (node ${formatCount(this.steps.node[step])})` : "";
-    this.words.textContent = `After ${formatCount(step)} ${step === 1 ? "split" : "splits"}${node}: potential ${formatNumber(potential)}, training error ${formatNumber(error)}.`;
+    const count = `${formatCount(step)} ${step === 1 ? "split" : "splits"}`;
+    const amounts = `potential ${formatNumber(potential)}, training error ${formatNumber(error)}`;
+    this.words.textContent = `After ${count}${node}: ${amounts}.`;
     this.slider.setAttribute("aria-valuetext", this.words.textContent);
   }
 }
@@ -92,6 +129,7 @@ function niceTicks(low, high, count) {
   const power = 10 ** Math.floor(Math.log10(span / count));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((width) => span / width <= count);
   const ticks = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * span; i += 1) ticks.push(Number((i * step).toPrecision(12)));
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * span; i += 1)
+    ticks.push(Number((i * step).toPrecision(12)));
   return ticks;
 }

@@ -196,8 +196,17 @@ class TreeView {
     const { tree } = this;
     const kind = isLeaf(tree, node) ? "bosc-card bosc-leaf" : "bosc-card";
     const parent = tree.parent[node];
-    const card = element("div", { className: kind, role: "treeitem", title: isLeaf(tree, node) ? "" : wholeTest(tree, node) });
-    const place = { level: tree.depth[node] + 1, setsize: parent < 0 ? 1 : 2, posinset: sidePosition(tree, node), label: nodeWords(tree, node) };
+    const card = element("div", {
+      className: kind,
+      role: "treeitem",
+      title: isLeaf(tree, node) ? "" : wholeTest(tree, node),
+    });
+    const place = {
+      level: tree.depth[node] + 1,
+      setsize: parent < 0 ? 1 : 2,
+      posinset: sidePosition(tree, node),
+      label: nodeWords(tree, node),
+    };
     for (const [name, value] of Object.entries(place)) card.setAttribute(`aria-${name}`, value);
     card.append(this.cardText(node), this.cardShares(node));
     if (!isLeaf(tree, node)) card.append(this.opener(node));
@@ -225,7 +234,13 @@ class TreeView {
     const size = tree.soft ? formatNumber(tree.weighted_n_node_samples[node]) : formatCount(tree.n_node_samples[node]);
     const bar = mixtureBar(tree, shownValues(tree, node));
     const count = element("span", { className: "bosc-count" }, size);
-    return element("span", { className: "bosc-card-shares" }, side && element("span", { className: "bosc-side" }, side), bar, count);
+    return element(
+      "span",
+      { className: "bosc-card-shares" },
+      side && element("span", { className: "bosc-side" }, side),
+      bar,
+      count,
+    );
   }
 
   // For the pointer alone: with the keyboard the card itself opens and closes.
@@ -234,7 +249,12 @@ class TreeView {
       event.stopPropagation();
       this.toggle(node);
     };
-    return element("span", { className: "bosc-opener", "aria-hidden": "true", onclick: turn, ondblclick: (event) => event.stopPropagation() });
+    return element("span", {
+      className: "bosc-opener",
+      "aria-hidden": "true",
+      onclick: turn,
+      ondblclick: (event) => event.stopPropagation(),
+    });
   }
 
   isOnPath(node) {

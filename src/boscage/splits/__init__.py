@@ -22,7 +22,7 @@ from boscage.tree import Tree
 if TYPE_CHECKING:
     from boscage.batches.reading import Passes
 
-_IN_PASSES = "splits='stochastic'"
+_IN_PASSES = "splits='stochastic' or splits=Axis(max_bins=255)"
 
 __all__ = [
     "CO2",
@@ -56,8 +56,15 @@ class SplitFamily(Component):
     def grow(self, job: Job) -> Tree:
         """Grow a tree."""
 
+    def check_in_passes(self) -> None:
+        """Refuse to grow over rows that are not in memory; families whose search is made of sums override this."""
+        raise IncompatibleParts(
+            f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
+            f"Dask pass {_IN_PASSES}; or call fit."
+        )
+
     def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
-        """Grow a tree over rows that are not in memory; families whose search is made of sums override this.
+        """Grow a tree over rows that are not in memory, if `check_in_passes` has nothing against it.
 
         Parameters
         ----------
@@ -68,10 +75,7 @@ class SplitFamily(Component):
         limits : callable
             Makes the limits from the exact total weight, which the first sums tell.
         """
-        raise IncompatibleParts(
-            f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
-            f"Dask pass {_IN_PASSES}; or call fit."
-        )
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

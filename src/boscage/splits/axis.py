@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from boscage import _core
-from boscage._component import register
-from boscage._grow import Job, tree_of
+from boscage._component import IncompatibleParts, register
+from boscage._grow import Job, Limits, tree_of
 from boscage.splits import SplitFamily
 from boscage.tree import Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
 
 
 @register("splits", "axis")
@@ -20,8 +26,9 @@ class Axis(SplitFamily):
     Parameters
     ----------
     max_bins : int or None, default=None
-        None tries every threshold. A number ≥ 2 first groups each numeric column into at most so many bins of about
-        equal weight (exactly the same tree where a column has no more distinct values than that).
+        None tries every threshold. A number ≥ 2 first groups each numeric column into at most so many bins, cut at its
+        weighted quantiles (exactly the same tree where a column has no more distinct values than that). Needed in
+        batches and with Dask.
 
     References
     ----------
@@ -66,3 +73,17 @@ class Axis(SplitFamily):
             job.progress,
         )
         return tree_of(arrays, job.data)
+
+    def check_in_passes(self) -> None:
+        """Refuse to try every threshold over rows that are not in memory."""
+        if self.max_bins is None:
+            raise IncompatibleParts(
+                "splits=Axis(max_bins=None) tries every threshold and needs all rows in memory. In batches and with "
+                "Dask pass splits=Axis(max_bins=255), another number of bins, or splits='stochastic'; or call fit."
+            )
+
+    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+        """Grow a tree over rows that are not in memory: some passes for the bins, then one for each level."""
+        from boscage.batches.axis import grow_in_passes
+
+        return tree_of(grow_in_passes(job, passes, limits, int(self.max_bins or 0)), job.data)

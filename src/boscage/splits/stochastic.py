@@ -143,15 +143,18 @@ class StochasticLinear(SplitFamily):
         spread = None if self.scale == "standard" else _deviations(X, job)
         return self._tree(arrays, job, spread)
 
+    def check_in_passes(self) -> None:
+        """Refuse to look ahead over rows that are not in memory."""
+        if self.lookahead:
+            raise IncompatibleParts(
+                "StochasticLinear(lookahead=True) looks at the rows of each node several times and needs them in "
+                "memory. Pass lookahead=False, or call fit."
+            )
+
     def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: one pass for each level."""
         from boscage.batches.stochastic import grow_in_passes
 
-        if self.lookahead:
-            raise IncompatibleParts(
-                "StochasticLinear(lookahead=True) looks at the rows of each node several times and needs them in "
-                "memory. Pass lookahead=False, or fit in memory."
-            )
         arrays, spread = grow_in_passes(self, job, passes, limits)
         return self._tree(arrays, job, spread)
 

@@ -33,8 +33,8 @@ def draw_report(report: BoostingReport, ax: Any = None) -> Any:
     line("error", report.start_error, color="C3", lw=1.5, label="training error")
     measure = np.abs(table["edge"]) if report.n_classes == 2 else table["J"] / 2
     ax.plot(table["split"], measure, ".", color="C2", ms=4, label=f"{symbol} of each split")
-    ax.set(xlabel="splits", ylim=(0, None), title=f"{report.criterion}, {report.n_classes} classes")
+    ax.set(xlabel="splits", ylim=(0, 1.3 * report.start), title=f"{report.criterion}, {report.n_classes} classes")
     ax.set_xlim(0, max(1, len(table)))
     ax.grid(alpha=0.25)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(fontsize="small", frameon=False, loc="upper center", ncols=3)
     return ax

@@ -46,7 +46,8 @@ class BoostingReport:
     Attributes
     ----------
     table : structured ndarray
-        One entry for each split with the fields of `REPORT`. ``drop`` and ``promised`` are those of the whole
+        One entry for each split with the fields of `REPORT`. ``edge`` is that of the test or of its negation;
+        ``drop`` and ``promised`` are those of the whole
         potential (times the node's weight); ``promised_potential`` subtracts only the promised drops, so it is never
         below ``potential``; ``bound`` is the theoretical curve at ``edge``.
     criterion : str
@@ -227,7 +228,7 @@ def _measured(tree: Tree, part: Any, weights: Floats, split: npt.NDArray[np.int6
     table = np.zeros(len(split), REPORT)
     table["split"], table["node"] = np.arange(1, len(split) + 1), split
     table["weight"] = (right + left).sum(axis=1) / weights[0].sum()
-    table["edge"] = edge(right, left) if tree.n_classes == 2 else np.nan
+    table["edge"] = np.abs(edge(right, left)) if tree.n_classes == 2 else np.nan  # left and right are names
     table["J"], table["balance"], table["purity"] = separation(right, left)
     table["drop"] = part.split_drop(right, left) / weights[0].sum() / part.unit
     return table

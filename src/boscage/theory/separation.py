@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from boscage._component import resolve
 from boscage.criteria import Criterion, Entropy, Gini, ModifiedGini, Separation
+from boscage.online import LOMTreeClassifier
 from boscage.theory._forms import Floats, is_sharp, name_of, within
 from boscage.theory.edges import node_class_weights, order_of_growth
 from boscage.tree import Tree
@@ -63,8 +64,9 @@ def node_separations(
 
     Parameters
     ----------
-    model : Tree, or estimator with ``tree_``
-        Any family of tests, any number of classes.
+    model : Tree, or fitted estimator
+        Any family of tests, any number of classes. A `LOMTreeClassifier` needs ``mode="lomtree"`` and the rows; its
+        nodes come level by level.
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
 
@@ -83,14 +85,39 @@ def node_separations(
     >>> found["J"].tolist(), found["balance"].tolist(), found["purity"].tolist()
     ([1.0, 1.0], [0.5, 0.5], [0.0, 0.0])
     """
-    tree: Tree = model if isinstance(model, Tree) else model.tree_
-    weights = node_class_weights(model, X, y, sample_weight)
-    split = order_of_growth(tree)
-    right, left = weights[tree.children_right[split]], weights[tree.children_left[split]]
+    if isinstance(model, LOMTreeClassifier):
+        weights, split, to_right, to_left = _routers(model, X, y, sample_weight)
+    else:
+        tree: Tree = model if isinstance(model, Tree) else model.tree_
+        weights, split = node_class_weights(model, X, y, sample_weight), order_of_growth(tree)
+        to_right, to_left = tree.children_right[split], tree.children_left[split]
+    right, left = weights[to_right], weights[to_left]
     out = np.empty(len(split), SEPARATIONS)
     out["node"], out["weight"] = split, (right + left).sum(axis=1) / weights[0].sum()
     out["J"], out["balance"], out["purity"] = separation(right, left)
     return out
+
+
+def _routers(model: LOMTreeClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Any, Any, Any]:
+    """Class weights of the nodes of an online tree, its inner nodes from the root down, and their children."""
+    if X is None or y is None:
+        raise ValueError("X and y are missing. An online tree keeps no rows: pass those to measure on.")
+    leaves = model.apply(X)  # refuses other modes
+    state = model._learner.state(False)
+    left, right = np.asarray(state["lom.left"]), np.asarray(state["lom.right"])
+    one_hot = (np.asarray(y)[:, None] == model.classes_).astype(np.float64)
+    if sample_weight is not None:
+        one_hot *= np.asarray(sample_weight, dtype=np.float64)[:, None]
+    weights = np.zeros((len(left), len(model.classes_)))
+    np.add.at(weights, leaves, one_hot)
+    order = [0]
+    for node in order:  # grows while it is walked
+        if left[node] >= 0:
+            order += [int(left[node]), int(right[node])]
+    inner = np.array([node for node in order if left[node] >= 0], dtype=np.int64)
+    for node in inner[::-1]:
+        weights[node] = weights[left[node]] + weights[right[node]]
+    return weights, inner, right[inner], left[inner]
 
 
 def balance_bounds(J: npt.ArrayLike) -> tuple[Floats, Floats]:

@@ -1,0 +1,248 @@
+"""The questions of an axis tree: distinct values, quantiles, edges of bins, and the histograms of a level.
+
+Weights lie on a grid, so all these sums are exact and may be added in any order. A column of no more than ``max_bins``
+distinct values has a bin for each; another is cut at its weighted quantiles, which are found to the last bit by
+descending through the digits of the numbers' order-preserving bits: one pass for each of 4 (float32) or 8 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.batches.reading import Passes
+from boscage.batches.rows import Rows
+
+if TYPE_CHECKING:
+    from boscage._grow import Job, Limits
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[Any]
+
+_DIGIT_BITS = 8
+_DIGITS = 1 << _DIGIT_BITS
+
+
+def to_keys(values: Numbers) -> Numbers:
+    """Integers in the order of the numbers: negative ones with all bits flipped, others with the sign's."""
+    plain = values + values.dtype.type(0)  # −0 and 0 are one value
+    bits = plain.view(np.uint32 if plain.dtype == np.float32 else np.uint64)
+    sign = bits.dtype.type(1) << bits.dtype.type(8 * bits.dtype.itemsize - 1)
+    keys: Numbers = np.where(bits & sign, ~bits, bits | sign)
+    return keys
+
+
+def from_keys(keys: Numbers) -> Numbers:
+    """Return the numbers of keys."""
+    sign = keys.dtype.type(1) << keys.dtype.type(8 * keys.dtype.itemsize - 1)
+    bits = np.where(keys & sign, keys ^ sign, ~keys)
+    values: Numbers = bits.view(np.float32 if keys.dtype == np.uint32 else np.float64)
+    return values
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct values of each column while there are no more than ``most``, else None; and their weight."""
+
+    most: int
+
+    def look(self, rows: Rows) -> list[tuple[Numbers | None, float]]:
+        """Look at some rows."""
+        return [self._column(rows.X[:, j], rows.weight) for j in range(rows.X.shape[1])]
+
+    def _column(self, values: Numbers, weight: Floats) -> tuple[Numbers | None, float]:
+        is_here = ~np.isnan(values)
+        here = values[is_here]
+        mass = float(len(here) if not len(weight) else weight[is_here].sum())
+        if len(np.unique(here[:4096])) > self.most:
+            return None, mass
+        found = np.unique(here + here.dtype.type(0))
+        return (found if len(found) <= self.most else None), mass
+
+    def merge(self, one: Any, other: Any) -> list[tuple[Numbers | None, float]]:
+        """Return what both say together."""
+        merged = []
+        for (mine, weight), (theirs, more) in zip(one, other):
+            both = None if mine is None or theirs is None else np.union1d(mine, theirs)
+            merged.append((both if both is not None and len(both) <= self.most else None, weight + more))
+        return merged
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Weight by the next digit of the keys that begin like one of the prefixes, for some columns."""
+
+    columns: tuple[int, ...]
+    prefixes: tuple[Numbers, ...]
+    shift: int
+
+    def look(self, rows: Rows) -> list[Floats]:
+        """Look at some rows."""
+        return [self._column(rows, column, prefixes) for column, prefixes in zip(self.columns, self.prefixes)]
+
+    def _column(self, rows: Rows, column: int, prefixes: Numbers) -> Floats:
+        values = rows.X[:, column]
+        is_here = ~np.isnan(values)
+        keys = to_keys(np.ascontiguousarray(values[is_here]))
+        keys = keys >> keys.dtype.type(self.shift)
+        head = keys >> keys.dtype.type(_DIGIT_BITS)
+        place = np.minimum(np.searchsorted(prefixes, head), len(prefixes) - 1)
+        chosen = prefixes[place] == head
+        cell = place[chosen] * _DIGITS + (keys[chosen] & keys.dtype.type(_DIGITS - 1)).astype(np.int64)
+        weight = rows.weight[is_here][chosen] if len(rows.weight) else None
+        counted = np.bincount(cell, weight, len(prefixes) * _DIGITS)
+        return counted.astype(np.float64).reshape(len(prefixes), _DIGITS)
+
+    def merge(self, one: Any, other: Any) -> list[Floats]:
+        """Return what both say together."""
+        return [mine + theirs for mine, theirs in zip(one, other)]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The largest value of each bin of each column; `look` finds the smallest."""
+
+    last: tuple[Numbers, ...]
+
+    def bins(self, X: Numbers, column: int) -> npt.NDArray[np.int64]:
+        """Return the bin of each row; the number of bins for a missing value."""
+        found: npt.NDArray[np.int64] = np.searchsorted(self.last[column], X[:, column])
+        return found
+
+    def look(self, rows: Rows) -> list[Numbers]:
+        """Look at some rows."""
+        smallest = []
+        for column, last in enumerate(self.last):
+            first = np.full(len(last) + 1, np.inf, rows.X.dtype)
+            np.fmin.at(first, self.bins(rows.X, column), rows.X[:, column])
+            smallest.append(first[:-1])
+        return smallest
+
+    def merge(self, one: Any, other: Any) -> list[Numbers]:
+        """Return what both say together."""
+        return [np.minimum(mine, theirs) for mine, theirs in zip(one, other)]
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """Weight of the classes and rows by bin, for the nodes that a route leads to; without one for the root."""
+
+    edges: Edges
+    n_classes: int
+    route: tuple[npt.NDArray[Any], ...] | None = None
+
+    def look(self, rows: Rows) -> Floats:
+        """Look at some rows."""
+        bins = [self.edges.bins(rows.X, column) for column in range(len(self.edges.last))]
+        members = self._members(bins, len(rows))
+        return np.concatenate([self._histogram(rows, bins, chosen) for chosen in members])
+
+    def _members(self, bins: list[npt.NDArray[np.int64]], n: int) -> list[npt.NDArray[np.int64]]:
+        """Rows of each wanted node."""
+        everything = np.arange(n)
+        if self.route is None:
+            return [everything]
+        feature, position, missing_left, steps, histograms = self.route
+        members: list[Any] = [None] * (int(histograms.max()) + 1)
+        at: dict[int, npt.NDArray[np.int64]] = {0: everything}
+        for step in range(len(feature)):
+            here = at.pop(step)
+            bin_of = bins[feature[step]][here]
+            is_missing = bin_of == len(self.edges.last[feature[step]])
+            left = np.where(is_missing, bool(missing_left[step]), bin_of < position[step])
+            for side, chosen in enumerate((left, ~left)):
+                if steps[step, side] >= 0:
+                    at[int(steps[step, side])] = here[chosen]
+                if histograms[step, side] >= 0:
+                    members[int(histograms[step, side])] = here[chosen]
+        return members
+
+    def _histogram(self, rows: Rows, bins: list[npt.NDArray[np.int64]], chosen: npt.NDArray[np.int64]) -> Floats:
+        labels, k = rows.y[chosen], self.n_classes
+        weight = rows.weight[chosen] if len(rows.weight) else None
+        sums, counts = [], []
+        for column, bin_of in enumerate(bins):
+            places = len(self.edges.last[column]) + 1
+            mine = bin_of[chosen]
+            sums.append(np.bincount(mine * k + labels, weight, places * k))
+            counts.append(np.bincount(mine, minlength=places))
+        return np.concatenate([*sums, *counts]).astype(np.float64)
+
+    def merge(self, one: Floats, other: Floats) -> Floats:
+        """Return what both say together."""
+        return one + other
+
+
+def find_edges(passes: Passes, max_bins: int) -> tuple[Edges, list[bool]]:
+    """Return the bins of every column, and whether they hold one value each."""
+    distinct = passes.collect(Distinct(max_bins))
+    dtype = passes.survey.dtype
+    last: list[Numbers] = [np.empty(0, dtype) if found is None else found.astype(dtype) for found, _ in distinct]
+    wide = [column for column, (found, _) in enumerate(distinct) if found is None]
+    each = max_bins * _DIGITS * 8
+    group = max(1, int(passes.max_message_mb * 1e6 / each))
+    for start in range(0, len(wide), group):
+        columns = wide[start : start + group]
+        quantiles = _quantiles(passes, columns, [distinct[column][1] for column in columns], max_bins)
+        for column, found in zip(columns, quantiles):
+            largest = np.array([passes.survey.high[column]], dtype)
+            last[column] = np.union1d(found, largest + dtype.type(0)).astype(dtype)
+    return Edges(tuple(last)), [found is not None for found, _ in distinct]
+
+
+def _quantiles(passes: Passes, columns: list[int], totals: list[float], max_bins: int) -> list[Numbers]:
+    """For each share m/max_bins the smallest value up to which so much weight lies, by descending through digits."""
+    kind: type[Any] = np.uint32 if passes.survey.dtype == np.float32 else np.uint64
+    bits = 8 * np.dtype(kind).itemsize
+    shares = np.arange(1, max_bins, dtype=np.float64)
+    heads = [np.zeros(len(shares), kind) for _ in columns]  # digits found so far, and the weight below them
+    below = [np.zeros(len(shares)) for _ in columns]
+    for shift in range(bits - _DIGIT_BITS, -1, -_DIGIT_BITS):
+        prefixes = tuple(np.unique(head) for head in heads)
+        counted = passes.collect(Digits(tuple(columns), prefixes, shift))
+        for i, total in enumerate(totals):
+            weight = counted[i][np.searchsorted(prefixes[i], heads[i])]
+            up_to = below[i][:, None] + np.cumsum(weight, axis=1)
+            digit = np.argmax(up_to * max_bins >= (total * shares)[:, None], axis=1)
+            rows = np.arange(len(shares))
+            below[i] = np.where(digit > 0, up_to[rows, digit - 1], below[i])
+            heads[i] = (heads[i] << kind(_DIGIT_BITS)) | digit.astype(kind)
+    return [np.unique(from_keys(head)) for head in heads]
+
+
+def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], max_bins: int) -> dict[str, Any]:
+    """Grow a tree by passes over the rows: some for the bins, one for the root and one for each level."""
+    edges, exact = find_edges(passes, max_bins)
+    first = passes.collect(edges)
+    question = Histograms(edges, job.n_classes)
+    root = passes.collect(question)
+    start = np.concatenate([[0], np.cumsum([len(last) + 1 for last in edges.last])]).astype(np.int64)
+    weight = float(root[: start[1] * job.n_classes].sum())
+    growth = _core.AxisGrowth(
+        start,
+        _by_place(first),
+        _by_place(list(edges.last)),
+        np.array(exact, np.uint8),
+        passes.survey.dtype == np.float32,
+        job.n_classes,
+        *job.native_criterion(),
+        job.growth.native(),
+        *limits(weight).native(),
+    )
+    most_numbers = int(passes.max_message_mb * 1e6 / 8)
+    growth.ask(most_numbers)  # the root, which is known
+    growth.tell(root)
+    while (route := growth.ask(most_numbers)) is not None:
+        growth.tell(passes.collect(Histograms(edges, job.n_classes, route)))
+    arrays: dict[str, Any] = growth.tree()
+    return arrays
+
+
+def _by_place(columns: list[Numbers]) -> Floats:
+    """Numbers of all bins, with a place for missing values behind each column."""
+    return np.concatenate([np.append(column.astype(np.float64), 0.0) for column in columns])
