@@ -247,7 +247,7 @@ def test_data_refusals(run, tmp_path, monkeypatch):
     assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
     assert "column 'name' is not numeric" in fails(run, "fit", "t.csv", "-o", "m")
     assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
-    assert "is a folder" in fails(run, "fit", tmp_path, "-o", "m")
+    assert "needs all rows in memory" in fails(run, "fit", tmp_path, "-o", "m")  # a folder is read in batches
     assert not (tmp_path / "m").exists()
 
 
