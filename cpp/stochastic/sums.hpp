@@ -15,7 +15,7 @@
 namespace boscage::stochastic {
 
 // Rows that reach a node with less than this times the node's share of the total weight are dropped from it.
-constexpr double kNegligible = 1e-6;
+constexpr double kNegligible = 1e-9;
 
 struct SumShape {
   int32_t classes = 0;
