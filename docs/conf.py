@@ -18,7 +18,7 @@ version = release = boscage.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "_math",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "_results",
@@ -27,6 +27,7 @@ templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 autosummary_generate = True
 autodoc_typehints = "none"
+html_math_renderer = "mathml"
 # scikit-learn's own methods, whose texts link into its guide.
 autodoc_default_options = {
     "exclude-members": "get_metadata_routing, set_fit_request, set_partial_fit_request, set_predict_request, "
@@ -49,10 +50,11 @@ html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items
 
 def _bars_are_absolute_values(app, what, name, obj, options, lines):
     """In our docstrings ``|x|`` is mathematics, never a substitution of reStructuredText."""
-    in_example = False
+    in_example = in_formula = False
     for i, line in enumerate(lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
-        if not in_example and "``" not in line:
+        in_formula = line.lstrip().startswith(".. math::") or (in_formula and bool(line.strip()))
+        if not (in_example or in_formula or "``" in line):
             lines[i] = line.replace("|", r"\|")
 
 

@@ -21,7 +21,7 @@ def corrected_t_test(differences: Sequence[float], test_share: float) -> tuple[f
     Folds share training rows, so their differences are not independent and the plain t-test finds too much. With J
     differences of mean m and variance s² (divisor J − 1), and n_test/n_train rows tested for each one trained on,
 
-    .. math:: t = \frac{m}{\sqrt{\left(\frac1J + \frac{n_{test}}{n_{train}}\right) s^2}},\qquad J - 1
+    .. math:: t = \frac{m}{\sqrt{\left(\frac{1}{J} + \frac{n_{test}}{n_{train}}\right) s^2}},\qquad J - 1
               \text{ degrees of freedom.}
 
     Parameters

@@ -34,7 +34,7 @@ class Linear(Leaf):
 
     s being the columns' deviations over all rows (at least a tenth of their ranges), and
 
-    .. math:: \sum_i w_i\,[\log \textstyle\sum_c e^{z_c} - z_{y_i}] + \frac{l_2}{2}\,(\|B\|^2 + \|\delta\|^2)
+    .. math:: \sum_i w_i\,[\log \sum_c e^{z_c} - z_{y_i}] + \frac{l_2}{2}\,(\|B\|^2 + \|\delta\|^2)
 
     is minimised over the rows of the leaf, classes without a row there keeping log q. The loss grows with the weight
     of the leaf while the penalty does not, so the fewer rows a leaf has, the nearer it is to predicting q; a leaf of

@@ -90,7 +90,7 @@ class Frequency(Leaf):
     probability that row i of weight s_i reaches leaf l, Y_i its class as a unit vector, p_l the leaf's share of the
     weight and f_l its class fractions, the leaves' class shares V_l minimise
 
-    .. math:: \sum_i s_i \Big\|\sum_l r_{il} V_l - Y_i\Big\|^2 + \text{shrinkage}\,\sum_l p_l \|V_l - f_l\|^2.
+    .. math:: \sum_i s_i \Bigl\|\sum_l r_{il} V_l - Y_i\Bigr\|^2 + \text{shrinkage}\,\sum_l p_l \|V_l - f_l\|^2.
 
     Then the average is stretched about its mean until it is calibrated, and drawn to 1/K as far as needed to keep
     every V_l a distribution. In a hard tree this gives the class fractions again.

@@ -34,7 +34,7 @@ class Polish(Component):
     probability of going right at node v, :math:`r_l(x)` the product of these along the path to leaf l and
     :math:`V_l = \mathrm{softmax}(\beta_l)`, Adam descends over all θ, b and β together
 
-    .. math:: -\frac1W \sum_i w_i \log \sum_l r_l(x_i)\,V_{l,y_i} + \frac{l_2}{2} \sum_v \|\theta_v\|^2
+    .. math:: -\frac{1}{W} \sum_i w_i \log \sum_l r_l(x_i)\,V_{l,y_i} + \frac{l_2}{2} \sum_v \|\theta_v\|^2
 
     over standardised columns (the deviation taken as at least a tenth of the column's range), while κ goes from its
     first to its last value. Tests begin at those of the grown tree, stretched so that the mean of \|θ·x + b\| over the

@@ -243,7 +243,7 @@ def separation_potential(criterion: Any, edge: float, splits: npt.ArrayLike, n_c
 
     The heaviest of t + 1 leaves weighs at least 1/(t + 1), so the potential falls by (a constant)/(t + 1) each time:
 
-    .. math:: \ln K - 2γ^2 \ln(t+1),\qquad 1 - \tfrac1K - \tfrac{4γ^2}{K} \ln(t+1),\qquad
+    .. math:: \ln K - 2γ^2 \ln(t+1),\qquad 1 - \tfrac{1}{K} - \tfrac{4γ^2}{K} \ln(t+1),\qquad
               \sqrt{KC-1} - \tfrac{2σγ^2}{K} \ln(t+1)
 
     for entropy, Gini and modified Gini. A bound below the least value of the criterion says that the assumption
