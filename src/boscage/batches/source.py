@@ -167,7 +167,12 @@ def _dataset_start(
         _check_columns(dataset.schema.names, None, None, drop=name)
     columns = [name for name in dataset.schema.names if name not in drop]
     # Rows ahead are read by threads of pyarrow's while this thread works on a batch.
-    options = {"batch_size": BATCH_ROWS, "batch_readahead": 4, "fragment_readahead": 1}
+    options: dict[str, Any] = {"batch_size": BATCH_ROWS, "batch_readahead": 4, "fragment_readahead": 1}
+    if getattr(getattr(dataset, "format", None), "default_extname", None) == "parquet":
+        from pyarrow.dataset import ParquetFragmentScanOptions
+
+        # Else pyarrow keeps the compressed columns of the whole file in memory.
+        options["fragment_scan_options"] = ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
     return lambda: iter(dataset.to_batches(columns=columns, **options))
 
 
