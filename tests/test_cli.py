@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-from pathlib import Path
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
