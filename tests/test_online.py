@@ -461,7 +461,7 @@ def test_failed_calls_leave_the_model_unchanged(options, rng):
     "options",
     [
         {"mode": "tree"}, {"scaling": None}, {"n_passes": 0}, {"learning_rate": 0.0}, {"learning_rate": np.nan},
-        {"flat_below": -1}, {"beam_width": 0}, {"n_trees": 9}, {"replay_size": -1}, {"max_internal_nodes": 0},
+        {"flat_below": -1}, {"beam_width": 0}, {"n_trees": 1001}, {"replay_size": -1}, {"max_internal_nodes": 0},
         {"swap_resistance": -1.0}, {"max_class_records": 1}, {"class_weight": "equal"}, {"n_jobs": 0},
     ],
     ids=str,

@@ -25,6 +25,10 @@ from boscage.files import ModelState, save, saveable
 from boscage.tree import Floats, Schema
 
 _RATES = {"beam": 2.0, "lomtree": 0.5}
+# While more than this share of the classes is overdue, scores get a head start, this much of the logarithm of a class's
+# present share; centred rows, unit rows. Chosen on validation rows by benchmarks/tune_online.py.
+_FLOOD_ABOVE = 0.5
+_HEAD_START = {True: 0.5, False: 1.0}
 _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
@@ -61,7 +65,8 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
     beam_width : int, default=40
         Mode "beam": leaves of the class tree, of up to four classes each, whose classes are scored. At least 1.
     n_trees : int, default=1
-        Mode "beam": class trees whose candidates are united, 1 to 8. Two trees of half the width find more.
+        Mode "beam": class trees whose candidates are united, 1 to 1000; time and memory of routers grow
+        with them. Two trees of half the width find more.
     replay_size : int, default=8
         Mode "beam": rows kept of each class. `partial_fit` replays them while the stream leaves the class out, so
         that a stream sorted by class is not forgotten. 0 keeps none.
@@ -428,6 +433,8 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
             swap_resistance=float(self.swap_resistance),
             max_records=int(self.max_class_records),
             replay=0 if self.mode == "lomtree" else int(self.replay_size),
+            flood_above=_FLOOD_ABOVE,
+            head_start=_HEAD_START[centred],
         )
 
 
