@@ -58,8 +58,8 @@ def rate() -> None:
 
 def stream_errors(data: Split, above: float, head_start: float) -> list[float]:
     """Errors after one pass over the rows with half the classes first, and sorted by class."""
-    old = online._FLOOD_ABOVE, online._HEAD_START
-    online._FLOOD_ABOVE, online._HEAD_START = above, dict.fromkeys((True, False), head_start)
+    old = online._FLOOD
+    online._FLOOD = dict.fromkeys((True, False), (above, head_start))
     try:
         noise = np.random.default_rng(1).random(len(data.y))
         errors = []
@@ -69,7 +69,7 @@ def stream_errors(data: Split, above: float, head_start: float) -> list[float]:
             errors.append(100 * (1 - model.score(data.X_test, data.y_test)))
         return errors
     finally:
-        online._FLOOD_ABOVE, online._HEAD_START = old
+        online._FLOOD = old
 
 
 def flood() -> None:

@@ -416,6 +416,32 @@ def test_threads_do_not_matter(rng):
     np.testing.assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), one)
 
 
+@every_mode
+def test_rows_are_predicted_alike_alone_and_together(options, rng):
+    X, y = stream(options, rng)
+    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    rows = np.tile(X, (2, 1))  # more than go down the tree together
+    together = model.predict_proba(rows)
+    np.testing.assert_array_equal(together[:240], together[240:])
+    np.testing.assert_array_equal(together[:60], np.vstack([model.predict_proba(X[i : i + 1]) for i in range(60)]))
+
+
+def test_many_trees_find_more_candidates(rng):
+    X, y = clusters(rng, n=600, k=40)
+    found = []
+    for n_trees in (1, 12):
+        model = LOMTreeClassifier(flat_below=0, beam_width=1, n_trees=n_trees, random_state=0).fit(X, y)
+        found.append((model.predict_proba(X) > 0).sum(axis=1).mean())
+    assert found[1] > found[0] + 1
+
+
+def test_labels_never_met_count_as_errors(rng):
+    X, y = clusters(rng)
+    model = LOMTreeClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y + 100) == 0
+    assert set(model.predict(X)) <= set(y)
+
+
 # ---------------------------------------------------------------- bad input
 
 

@@ -25,10 +25,9 @@ from boscage.files import ModelState, save, saveable
 from boscage.tree import Floats, Schema
 
 _RATES = {"beam": 2.0, "lomtree": 0.5}
-# While more than this share of the classes is overdue, scores get a head start, this much of the logarithm of a class's
-# present share; centred rows, unit rows. Chosen on validation rows by benchmarks/tune_online.py.
-_FLOOD_ABOVE = 0.5
-_HEAD_START = {True: 0.5, False: 1.0}
+# While more than a share of the classes is overdue, scores get a head start, a factor of the logarithm of a class's
+# present share. Share and factor of centred and of unit rows, chosen on validation rows by benchmarks/tune_online.py.
+_FLOOD = {True: (0.75, 0.5), False: (0.5, 1.0)}
 _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
@@ -433,8 +432,8 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
             swap_resistance=float(self.swap_resistance),
             max_records=int(self.max_class_records),
             replay=0 if self.mode == "lomtree" else int(self.replay_size),
-            flood_above=_FLOOD_ABOVE,
-            head_start=_HEAD_START[centred],
+            flood_above=_FLOOD[centred][0],
+            head_start=_FLOOD[centred][1],
         )
 
 
