@@ -137,13 +137,21 @@ def cost() -> None:
                 row |= _later_rows(model, data)
         row["predict ns per vector"] = 1e3 * row["beam predict µs"] / row["vectors read"]
         rows.append(row)
-    logs = np.log([row["classes"] for row in rows])
-    for what in ("vectors read", "beam predict µs"):  # against the straight line in log K through all sizes
-        slope, base = np.polyfit(logs, [row[what] for row in rows], 1)
-        for row, log in zip(rows, logs):
-            row[f"{what} over line"] = row[what] / float(base + slope * log)
+    add_lines(rows)
     report("online_cost", "Cost against the number of classes, 64 columns, one pass, a tree at every size", rows)
     draw_cost(rows)
+
+
+def add_lines(rows: list[dict[str, Any]]) -> None:
+    """Compare with straight lines in log K: through all sizes, and through the middle ones alone."""
+    logs = np.log([row["classes"] for row in rows])
+    for what in ("vectors read", "vectors changed", "beam predict µs", "beam later rows µs"):
+        values = np.array([row[what] for row in rows])
+        for title, part in (("all", slice(None)), ("300 to 3000", slice(1, 4))):
+            slope, base = np.polyfit(logs[part], values[part], 1)
+            for row, line in zip(rows, base + slope * logs):
+                if line > 0:
+                    row[f"{what} over line ({title})"] = row[what] / float(line)
 
 
 def _later_rows(model: LOMTreeClassifier, data: Split) -> dict[str, float]:

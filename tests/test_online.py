@@ -179,6 +179,16 @@ def test_class_records_are_capped(rng):
     X, y = clusters(rng, n=800, k=60)
     model = LOMTreeClassifier("lomtree", max_class_records=5).partial_fit(X, y)
     assert np.diff(model._learner.state(True)["lom.record_offsets"]).max() == 5
+    for cap in (5, 40):  # fewer and more than are looked at for a rare one: sorted, and common classes stay
+        many = np.r_[np.repeat([3, 57], 300), rng.permutation(np.tile(np.arange(60), 5))]
+        rows = rng.normal(size=(900, 6))
+        # the root has a router at once; a third class comes after the common ones
+        capped = LOMTreeClassifier("lomtree", max_class_records=cap).partial_fit(rows, many, classes=np.arange(60))
+        s = capped._learner.state(True)
+        root = s["lom.record_labels"][: s["lom.record_offsets"][1]]
+        assert len(root) == cap
+        assert (np.diff(root) > 0).all()
+        assert {3, 57} <= set(root.tolist())
     free = LOMTreeClassifier("lomtree").partial_fit(X, y)
     assert model.memory_usage()["tree"] < free.memory_usage()["tree"]
 

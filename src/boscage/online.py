@@ -74,7 +74,7 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
     swap_resistance : float, default=4.0
         Mode "lomtree": how much heavier than the lightest leaf a leaf must be to take over its place, at least 0.
     max_class_records : int, default=1024
-        Mode "lomtree": classes remembered in each node, at least 2; the rarest makes room.
+        Mode "lomtree": classes remembered in each node, at least 2; a rare one makes room (the rarest of 32).
     class_weight : dict, "balanced" or None, default=None
         Factors of the classes; those a dict does not name count 1. "balanced" needs `fit`.
     random_state : int, RandomState or None, default=None
