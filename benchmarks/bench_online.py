@@ -118,6 +118,7 @@ def sorted_streams() -> None:
                 model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(data.X[order], data.y[order])
                 row[f"replay_size={size} %"] = test(model, data)[0]
                 row[f"steps per row ({size})"] = model.n_steps_ / len(data.y)
+                row[f"memory MB ({size})"] = model.memory_usage()["total"] / 1e6
             rows.append(row)
     report("online_sorted", "One pass of partial_fit over streams in some order (test error)", rows)
 
@@ -129,34 +130,58 @@ def cost() -> None:
         row: dict[str, Any] = {"classes": k}
         for mode, options in (("beam", {"flat_below": 0}), ("lomtree", {"mode": "lomtree"})):
             model, took = train(data, 1, replay_size=0, **options)
-            runs = [test(model, data) for _ in range(3)]
+            runs = [test(model, data) for _ in range(5)]
             row |= {f"{mode} train µs": took, f"{mode} predict µs": min(run[1] for run in runs)}
-            if mode == "beam":  # on with the stream: the class tree is built anew no more
-                few = slice(0, 20_000)
-                start = time.process_time()
-                model.partial_fit(data.X[few], data.y[few])
-                row["beam later rows µs"] = 1e6 * (time.process_time() - start) / len(data.y[few])
             row |= {f"{mode} error %": runs[0][0], f"{mode} MB": model.memory_usage()["total"] / 1e6}
+            if mode == "beam":
+                row |= _later_rows(model, data)
+        row["predict ns per vector"] = 1e3 * row["beam predict µs"] / row["vectors read"]
         rows.append(row)
-    slope, base = np.polyfit(
-        np.log([row["classes"] for row in rows[1:4]]), [row["beam predict µs"] for row in rows[1:4]], 1
-    )
-    for row in rows:  # against the straight line through the middle sizes
-        row["predict over line"] = row["beam predict µs"] / float(base + slope * np.log(row["classes"]))
+    add_lines(rows)
     report("online_cost", "Cost against the number of classes, 64 columns, one pass, a tree at every size", rows)
     draw_cost(rows)
+
+
+def add_lines(rows: list[dict[str, Any]]) -> None:
+    """Compare with straight lines in log K: through all sizes, and through the middle ones alone."""
+    logs = np.log([row["classes"] for row in rows])
+    for what in ("vectors read", "vectors changed", "beam predict µs", "beam later rows µs"):
+        values = np.array([row[what] for row in rows])
+        for title, part in (("all", slice(None)), ("300 to 3000", slice(1, 4))):
+            slope, base = np.polyfit(logs[part], values[part], 1)
+            for row, line in zip(rows, base + slope * logs):
+                if line > 0:
+                    row[f"{what} over line ({title})"] = row[what] / float(line)
+
+
+def _later_rows(model: LOMTreeClassifier, data: Split) -> dict[str, float]:
+    """On with the stream, where the class tree is built anew no more: time and weight vectors touched per row."""
+    best, few = np.inf, slice(0, 10_000)
+    n = len(data.y[few])
+    before = model._learner.vectors_read, model._learner.vectors_written
+    for _ in range(3):
+        start = time.process_time()
+        model.partial_fit(data.X[few], data.y[few])
+        best = min(best, time.process_time() - start)
+    read, written = model._learner.vectors_read - before[0], model._learner.vectors_written - before[1]
+    return {"beam later rows µs": 1e6 * best / n, "vectors read": read / n / 3, "vectors changed": written / n / 3}
 
 
 def draw_cost(rows: list[dict[str, Any]]) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
     k = np.array([row["classes"] for row in rows])
     for what in ("beam train µs", "beam later rows µs", "beam predict µs", "lomtree train µs", "lomtree predict µs"):
-        axes.plot(k, [row[what] for row in rows], "o-", label=what.removesuffix(" µs"))
-    axes.set(xscale="log", xlabel="classes K", ylabel="CPU µs per row", ylim=(0, None))
-    axes.set_title("Cost against classes: straight lines are a + b·log K")
-    axes.legend()
+        left.plot(k, [row[what] for row in rows], "o-", label=what.removesuffix(" µs"))
+    left.set(xlabel="classes K", ylabel="CPU µs per row", title="Time")
+    for what in ("vectors read", "vectors changed"):
+        right.plot(k, [row[what] for row in rows], "o-", label=what)
+    right.set(xlabel="classes K", ylabel="weight vectors per row", title="Work, mode beam")
+    for axes in (left, right):
+        axes.set(xscale="log", ylim=(0, None))
+        axes.legend(frameon=False)
+    figure.suptitle("Straight lines are a + b·log K", fontsize="medium")
     figure.savefig(PICTURE, metadata={"Date": None})
     plt.close(figure)
 

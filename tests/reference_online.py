@@ -206,7 +206,9 @@ class Beam:
                     node["G"] += (weight * g * z) ** 2
                     node["w"] -= self.rate / 2 * unit * weight * g * z / np.sqrt(node["G"] + 0.1)
         s = np.array([self.classes[c]["w"] @ z for c in found])
-        if self.overdue_share > 0.5:  # a flood of few classes: what the time tells need not be learnt
+        if self.overdue_share > (
+            0.75 if self.scaling.centred else 0.5
+        ):  # a flood of few classes: what the time tells need not be learnt
             share = np.array([1 / (self.seen - self.classes[c]["last"] + 1) for c in found])
             start = np.log((len(self.stocked) * share + 2 * self.overdue_share) / (1 + 2 * self.overdue_share))
             s += start / 2 if self.scaling.centred else start

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from typer.testing import CliRunner
 
 from boscage.cli import app
@@ -99,6 +100,15 @@ def test_all_papers_can_be_imported():
 def test_lomtree(tmp_path, monkeypatch):
     from boscage.experiments import lomtree
 
+    asked = []
+
+    def peer(train, test, options, passes):
+        asked.append((options.format(k=3), passes, train[0].shape[0]))
+        assert set(train[1]) <= {0, 1, 2} >= set(test[1])
+        return {"error": 0.25, "train": 7.0, "predict": 3.0}
+
+    monkeypatch.setattr(lomtree, "has_vw", lambda: True)
+    monkeypatch.setattr(lomtree, "vw", peer)
     monkeypatch.setattr(lomtree, "DATA", ("wine", "no-such-data"))
     monkeypatch.setattr(lomtree, "SPEND", {"quick": (150, 2, 2)})
     written = run("lomtree", out=tmp_path)
@@ -107,10 +117,26 @@ def test_lomtree(tmp_path, monkeypatch):
     text = written[0].read_text()
     assert "| wine | 3 | 150 | not printed |" in text
     assert "| no-such-data | not at hand |" in text
+    assert [options.split()[0] for options, *_ in asked] == ["--log_multi", "--recall_tree", "--oaa"]
+    assert asked[0] == ("--log_multi 3 -l 0.5", 2, 150)
+    assert text.count("25.00, 7.0, 3.0") == 3
     cells = [cell["result"] for cell in json.loads(written[-1].read_text()).values()]
     online = [cell for cell in cells if "entropy" in cell]
     assert len(online) == 4  # 2 and 48 routers in the table; 1, 2 and 4 in the figure
     assert all(0 <= cell["gini"] <= 1 and 0 <= cell["modified gini"] <= 1 for cell in online)
+
+
+def test_vowpal_wabbit_learns_and_predicts(rng):
+    from boscage.experiments import _vowpal
+
+    if not _vowpal.has_vw():
+        pytest.skip("needs vowpalwabbit")
+    y = rng.integers(0, 4, 400)
+    X = np.eye(4)[y] + 0.1 * rng.standard_normal((400, 4))
+    for rows in (X, sparse.csr_array(X)):
+        found = _vowpal.vw((rows[:300], y[:300]), (rows[300:], y[300:]), "--oaa {k}", 3)
+        assert found["error"] < 0.05
+        assert found["predict"] > 0
 
 
 @pytest.fixture

@@ -179,6 +179,16 @@ def test_class_records_are_capped(rng):
     X, y = clusters(rng, n=800, k=60)
     model = LOMTreeClassifier("lomtree", max_class_records=5).partial_fit(X, y)
     assert np.diff(model._learner.state(True)["lom.record_offsets"]).max() == 5
+    for cap in (5, 40):  # fewer and more than are looked at for a rare one: sorted, and common classes stay
+        many = np.r_[np.repeat([3, 57], 300), rng.permutation(np.tile(np.arange(60), 5))]
+        rows = rng.normal(size=(900, 6))
+        # the root has a router at once; a third class comes after the common ones
+        capped = LOMTreeClassifier("lomtree", max_class_records=cap).partial_fit(rows, many, classes=np.arange(60))
+        s = capped._learner.state(True)
+        root = s["lom.record_labels"][: s["lom.record_offsets"][1]]
+        assert len(root) == cap
+        assert (np.diff(root) > 0).all()
+        assert {3, 57} <= set(root.tolist())
     free = LOMTreeClassifier("lomtree").partial_fit(X, y)
     assert model.memory_usage()["tree"] < free.memory_usage()["tree"]
 
@@ -416,6 +426,32 @@ def test_threads_do_not_matter(rng):
     np.testing.assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), one)
 
 
+@every_mode
+def test_rows_are_predicted_alike_alone_and_together(options, rng):
+    X, y = stream(options, rng)
+    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    rows = np.tile(X, (2, 1))  # more than go down the tree together
+    together = model.predict_proba(rows)
+    np.testing.assert_array_equal(together[:240], together[240:])
+    np.testing.assert_array_equal(together[:60], np.vstack([model.predict_proba(X[i : i + 1]) for i in range(60)]))
+
+
+def test_many_trees_find_more_candidates(rng):
+    X, y = clusters(rng, n=600, k=40)
+    found = []
+    for n_trees in (1, 12):
+        model = LOMTreeClassifier(flat_below=0, beam_width=1, n_trees=n_trees, random_state=0).fit(X, y)
+        found.append((model.predict_proba(X) > 0).sum(axis=1).mean())
+    assert found[1] > found[0] + 1
+
+
+def test_labels_never_met_count_as_errors(rng):
+    X, y = clusters(rng)
+    model = LOMTreeClassifier(random_state=0).fit(X, y)
+    assert model.score(X, y + 100) == 0
+    assert set(model.predict(X)) <= set(y)
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -461,7 +497,7 @@ def test_failed_calls_leave_the_model_unchanged(options, rng):
     "options",
     [
         {"mode": "tree"}, {"scaling": None}, {"n_passes": 0}, {"learning_rate": 0.0}, {"learning_rate": np.nan},
-        {"flat_below": -1}, {"beam_width": 0}, {"n_trees": 9}, {"replay_size": -1}, {"max_internal_nodes": 0},
+        {"flat_below": -1}, {"beam_width": 0}, {"n_trees": 1001}, {"replay_size": -1}, {"max_internal_nodes": 0},
         {"swap_resistance": -1.0}, {"max_class_records": 1}, {"class_weight": "equal"}, {"n_jobs": 0},
     ],
     ids=str,

@@ -201,14 +201,28 @@ nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<
 
 on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t seed, double learning_rate,
                          int64_t flat_below, int64_t beam, int64_t trees, int64_t max_internal_nodes,
-                         double swap_resistance, int64_t max_records, int64_t replay) {
+                         double swap_resistance, int64_t max_records, int64_t replay, double flood_above,
+                         double head_start) {
   require(features >= 1 && features < INT32_MAX - 64, "the number of columns is out of range");
   require(learning_rate > 0 && learning_rate <= 1e6, "learning_rate is out of range");
   require(flat_below >= 0 && beam >= 1 && trees >= 1 && trees <= 1000, "beam, trees or flat_below is out of range");
   require(max_internal_nodes >= 0 && max_internal_nodes < INT32_MAX / 4, "max_internal_nodes is out of range");
   require(swap_resistance >= 0 && max_records >= 2 && replay >= 0, "an option is out of range");
-  return on::Learner(on::Config{features, lomtree, centred, seed, learning_rate, flat_below, beam, trees,
-                                max_internal_nodes, swap_resistance, max_records, replay});
+  require(flood_above >= 0 && flood_above <= 1 && head_start >= 0 && head_start <= 10,
+          "a flood option is out of range");
+  return on::Learner(on::Config{features,
+                                lomtree,
+                                centred,
+                                seed,
+                                learning_rate,
+                                flat_below,
+                                beam,
+                                trees,
+                                max_internal_nodes,
+                                swap_resistance,
+                                max_records,
+                                replay,
+                                {flood_above, head_start}});
 }
 
 }  // namespace
@@ -228,7 +242,7 @@ void bind_online(nb::module_& module) {
   nb::class_<on::Learner>(module, "OnlineLearner", "The stateful core of LOMTreeClassifier.")
       .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a, "learning_rate"_a,
            "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a,
-           "replay"_a)
+           "replay"_a, "flood_above"_a, "head_start"_a)
       .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
            "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
@@ -246,6 +260,8 @@ void bind_online(nb::module_& module) {
       .def_prop_ro("n_classes", &on::Learner::classes)
       .def_prop_ro("n_known", &on::Learner::known)
       .def_prop_ro("n_examples", &on::Learner::examples)
+      .def_prop_ro("vectors_read", &on::Learner::vectors_read)
+      .def_prop_ro("vectors_written", &on::Learner::vectors_written)
       .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
       .def_prop_ro("lomtree", [](const on::Learner& learner) { return learner.config().lomtree; })
       .def_prop_ro("can_learn", &on::Learner::can_learn)

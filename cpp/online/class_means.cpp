@@ -59,7 +59,7 @@ void ClassMeans::add(int32_t label, const RawRow& raw, const Row& row, double we
                 means_.data() + label * features_, spread_.data(), features_);
     return;
   }
-  HashedWeights& sums = sums_[at];
+  HashedSums& sums = sums_[at];
   sums.reserve_more(row.size - 1);
   for (int64_t j = 0; j + 1 < row.size; ++j) {  // the last pair is the constant
     sums.get(row.indices[j]).weight += static_cast<float>(weight) * row.values[j];
@@ -75,10 +75,10 @@ void ClassMeans::shift(int32_t from, int32_t to, RawRow& raw) const {
 
 Row ClassMeans::draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values,
                          std::vector<int32_t>& indices) const {
-  const HashedWeights& sums = sums_[static_cast<size_t>(label)];
+  const HashedSums& sums = sums_[static_cast<size_t>(label)];
   const auto share = static_cast<float>(1.0 / weights_[static_cast<size_t>(label)]);
   indices.clear();
-  sums.for_each([&](const HashedWeights::Cell& cell) {
+  sums.for_each([&](const HashedSums::Cell& cell) {
     const double chance = std::fabs(static_cast<double>(cell.weight * share)) / static_cast<double>(size);
     if (uniform(seed ^ profile_stream, draw, static_cast<uint64_t>(cell.feature)) < chance)
       indices.push_back(cell.feature);
@@ -159,7 +159,7 @@ void ClassMeans::save(Archive& archive) const {
   std::vector<int64_t> offsets{0};
   std::vector<int32_t> features;
   std::vector<float> sums;
-  for (const HashedWeights& one : sums_) {
+  for (const HashedSums& one : sums_) {
     for (const auto& cell : one.sorted()) {
       features.push_back(cell.feature);
       sums.push_back(cell.weight);
@@ -181,7 +181,7 @@ void ClassMeans::load(Reader& reader, int64_t classes) {
   const auto offsets = reader.take_offsets("means.offsets", classes);
   const auto features = reader.take_index<int32_t>("means.features", offsets.back(), 0, features_);
   const auto sums = reader.take_finite<float>("means.sums", offsets.back());
-  sums_.assign(static_cast<size_t>(classes), HashedWeights{});
+  sums_.assign(static_cast<size_t>(classes), HashedSums{});
   for (size_t label = 0; label < sums_.size(); ++label) {
     sums_[label].reserve_more(offsets[label + 1] - offsets[label]);
     for (auto at = static_cast<size_t>(offsets[label]); at < static_cast<size_t>(offsets[label + 1]); ++at) {
@@ -195,7 +195,7 @@ void ClassMeans::load(Reader& reader, int64_t classes) {
 
 int64_t ClassMeans::bytes() const {
   int64_t sum = bytes_of(weights_) + bytes_of(means_) + bytes_of(spread_) + bytes_of(sums_);
-  for (const HashedWeights& one : sums_) sum += one.bytes();
+  for (const HashedSums& one : sums_) sum += one.bytes();
   return sum;
 }
 

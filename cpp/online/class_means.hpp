@@ -59,7 +59,7 @@ class ClassMeans {
   std::vector<double> weights_;  // per class
   std::vector<double> means_;    // dense: classes x features
   std::vector<double> spread_;   // dense: squared deviations within classes; sparse: squares of scaled entries
-  std::vector<HashedWeights> sums_;
+  std::vector<HashedSums> sums_;
 };
 
 }  // namespace boscage::online

@@ -1,8 +1,8 @@
 #include "online/class_tree.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <deque>
 #include <numeric>
 
 #include "rng.hpp"
@@ -15,27 +15,6 @@ constexpr int power_rounds = 8;
 constexpr int halving_rounds = 6;
 constexpr size_t sparse_start = 2048;  // largest coefficients kept when a sparse router starts
 constexpr float router_skip = 0.001f;  // gradients below this teach nothing
-
-// log(sigmoid(m)) for m >= 0 by a table with steps of 1/64; zero beyond 16.
-class LogSigmoid {
- public:
-  LogSigmoid() {
-    for (size_t i = 0; i < table_.size(); ++i) {
-      table_[i] = static_cast<float>(-std::log1p(std::exp(-static_cast<double>(i) / 64)));
-    }
-  }
-  float operator()(float m) const {
-    if (!(m < 16.0f)) return 0.0f;
-    const float at = m * 64.0f;
-    const auto low = static_cast<size_t>(at);
-    return table_[low] + (at - static_cast<float>(low)) * (table_[low + 1] - table_[low]);
-  }
-
- private:
-  std::array<float, 1026> table_{};
-};
-
-const LogSigmoid log_sigmoid;
 
 float sigmoid(float m) {
   const float tail = exp_negative(m < 0 ? m : -m);
@@ -54,12 +33,10 @@ void normalise(Floats& direction) {
 
 void ClassTree::rebuild(const std::vector<int32_t>& labels, const ClassMeans& means, const Scaling& scaling) {
   nodes_.assign(1, Node{});
+  links_.assign(1, Link{});
   routers_.clear();
   std::fill(leaf_of_.begin(), leaf_of_.end(), -1);
-  const MeanRows rows = means.rows(labels, scaling);
-  std::vector<int32_t> members(labels.size());
-  std::iota(members.begin(), members.end(), 0);
-  grow(0, std::move(members), 1, labels, rows, means.variance(scaling));
+  grow(0, 1, labels, means, scaling);
 }
 
 void ClassTree::insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling) {
@@ -75,9 +52,7 @@ void ClassTree::insert(int32_t label, const Row& row, const ClassMeans& means, c
   labels.push_back(label);
   place(node, labels);
   if (static_cast<int64_t>(labels.size()) <= leaf_overflow) return;
-  std::vector<int32_t> members(labels.size());
-  std::iota(members.begin(), members.end(), 0);
-  grow(node, std::move(members), path, labels, means.rows(labels, scaling), means.variance(scaling));
+  grow(node, path, labels, means, scaling);
 }
 
 void ClassTree::place(int32_t node, const std::vector<int32_t>& labels) {
@@ -88,29 +63,44 @@ void ClassTree::place(int32_t node, const std::vector<int32_t>& labels) {
   }
 }
 
-void ClassTree::grow(int32_t node, std::vector<int32_t> members, uint64_t path, const std::vector<int32_t>& labels,
-                     const MeanRows& means, const std::vector<float>& variance) {
-  if (static_cast<int64_t>(members.size()) <= leaf_size) {
-    std::vector<int32_t> own;
-    for (int32_t member : members) own.push_back(labels[static_cast<size_t>(member)]);
-    place(node, own);
-    return;
+void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& labels, const ClassMeans& means,
+                     const Scaling& scaling) {
+  const MeanRows rows = means.rows(labels, scaling);
+  const std::vector<float> variance = means.variance(scaling);
+  std::vector<int32_t> all(labels.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::deque<Growth> waiting;
+  waiting.push_back({node, path, std::move(all)});
+  for (; !waiting.empty(); waiting.pop_front()) {
+    const Growth& here = waiting.front();
+    if (static_cast<int64_t>(here.members.size()) <= leaf_size) {
+      std::vector<int32_t> own;
+      for (int32_t member : here.members) own.push_back(labels[static_cast<size_t>(member)]);
+      place(here.node, own);
+      continue;
+    }
+    Halves halves = halve(here.members, here.path, rows);
+    const auto router = static_cast<int32_t>(routers_.size());
+    routers_.append();
+    start_router(router, halves, rows, variance);
+    split(here.node, router);
+    const Link children = links_[static_cast<size_t>(here.node)];
+    waiting.push_back({children.left, child_path(here.path, false), std::move(halves.left)});
+    waiting.push_back({children.right, child_path(here.path, true), std::move(halves.right)});
   }
-  Halves halves = halve(members, path, means);
-  const auto router = static_cast<int32_t>(routers_.size());
-  routers_.append();
-  start_router(router, halves, means, variance);
+}
+
+void ClassTree::split(int32_t node, int32_t router) {
   const auto first = static_cast<int32_t>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
+  links_.resize(nodes_.size());
   Node& here = nodes_[static_cast<size_t>(node)];
   here.left = first;
   here.right = first + 1;
   here.router = router;
   here.labels = {};
+  links_[static_cast<size_t>(node)] = {router, first, first + 1};
   nodes_[static_cast<size_t>(first)].parent = nodes_[static_cast<size_t>(first) + 1].parent = node;
-  halves.direction = {};
-  grow(first, std::move(halves.left), child_path(path, false), labels, means, variance);
-  grow(first + 1, std::move(halves.right), child_path(path, true), labels, means, variance);
 }
 
 ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const {
@@ -192,7 +182,8 @@ void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRow
   routers_.start(router, weights);
 }
 
-void ClassTree::train(const Row& row, int32_t label, float weight, float rate, float epsilon) {
+int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate, float epsilon) {
+  int64_t moved = 0;
   int32_t child = leaf_of_[static_cast<size_t>(label)];
   for (int32_t node = nodes_[static_cast<size_t>(child)].parent; node >= 0;
        child = node, node = nodes_[static_cast<size_t>(node)].parent) {
@@ -201,75 +192,95 @@ void ClassTree::train(const Row& row, int32_t label, float weight, float rate, f
     const float gradient = sigmoid(routers_.margin(row, here.router)) - target;
     if (std::fabs(gradient) < router_skip) continue;
     routers_.step(row, here.router, Step{gradient * weight, rate, epsilon, 0});
+    ++moved;
+  }
+  return moved;
+}
+
+void ClassTree::prefetch(int32_t label) const {
+  int32_t node = leaf_of_[static_cast<size_t>(label)];
+  for (node = nodes_[static_cast<size_t>(node)].parent; node >= 0; node = nodes_[static_cast<size_t>(node)].parent) {
+    routers_.prefetch(nodes_[static_cast<size_t>(node)].router);
   }
 }
 
-void ClassTree::narrow(int64_t width, Beam& beam) {
-  const auto count = static_cast<int64_t>(beam.next_nodes.size());
-  if (count <= width) return;
-  beam.keys.resize(static_cast<size_t>(count));
-  sortable_keys(beam.next_scores.data(), count, beam.keys.data());
-  const uint32_t least = kth_largest(beam.keys.data(), count, width);
+void ClassTree::narrow(int64_t width, BeamStep& step) {
+  const size_t count = step.nodes.size();
+  if (static_cast<int64_t>(count) <= width) return;
+  step.keys.resize(count);
+  sortable_keys(step.scores.data(), static_cast<int64_t>(count), step.keys.data());
+  const uint32_t least = threshold_of(step.keys.data(), static_cast<int64_t>(count), width);
   int64_t above = 0, equal = 0;
-  for (const uint32_t key : beam.keys) above += key > least, equal += key == least;
+  for (const uint32_t key : step.keys) above += key > least, equal += key == least;
   int32_t last = INT32_MAX;  // of those with the least score, the largest node number kept
   if (above + equal > width) {
     std::vector<int32_t> tied;
-    for (int64_t i = 0; i < count; ++i)
-      if (beam.keys[static_cast<size_t>(i)] == least) tied.push_back(beam.next_nodes[static_cast<size_t>(i)]);
+    for (size_t i = 0; i < count; ++i)
+      if (step.keys[i] == least) tied.push_back(step.nodes[i]);
     std::nth_element(tied.begin(), tied.begin() + (width - above - 1), tied.end());
     last = tied[static_cast<size_t>(width - above - 1)];
   }
   size_t kept = 0;
-  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-    const int32_t node = beam.next_nodes[i];
-    const uint32_t key = beam.keys[i];
-    beam.next_nodes[kept] = node;
-    beam.next_scores[kept] = beam.next_scores[i];
-    kept += static_cast<size_t>((key > least) | ((key == least) & (node <= last)));
+  const uint32_t* keys = step.keys.data();
+  int32_t* nodes = step.nodes.data();
+  float* scores = step.scores.data();
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t node = nodes[i];
+    nodes[kept] = node;
+    scores[kept] = scores[i];
+    kept += static_cast<size_t>((keys[i] > least) | ((keys[i] == least) & (node <= last)));
   }
-  beam.next_nodes.resize(kept);
-  beam.next_scores.resize(kept);
+  step.nodes.resize(kept);
+  step.scores.resize(kept);
 }
 
-void ClassTree::retrieve(const Row& row, int64_t width, Beam& beam, std::vector<int32_t>& labels) const {
+void ClassTree::start(Beam& beam) const {
   beam.nodes.assign(1, 0);
   beam.scores.assign(1, 0.0f);
-  for (;;) {
-    beam.next_nodes.clear();
-    beam.next_scores.clear();
-    beam.routers.clear();
-    beam.parents.clear();
-    for (size_t i = 0; i < beam.nodes.size(); ++i) {
-      const Node& node = nodes_[static_cast<size_t>(beam.nodes[i])];
-      if (node.router < 0) {
-        beam.next_nodes.push_back(beam.nodes[i]);
-        beam.next_scores.push_back(beam.scores[i]);
-      } else {
-        beam.routers.push_back(node.router);
-        beam.parents.push_back(static_cast<int32_t>(i));
-      }
-    }
-    const size_t count = beam.routers.size(), leaves = beam.next_nodes.size();
-    if (count == 0) break;
-    beam.margins.resize(count);
-    routers_.margins(row, beam.routers.data(), static_cast<int64_t>(count), beam.margins.data());
-    beam.next_nodes.resize(leaves + 2 * count);
-    beam.next_scores.resize(leaves + 2 * count);
-    for (size_t i = 0; i < count; ++i) {
-      const auto parent = static_cast<size_t>(beam.parents[i]);
-      const Node& node = nodes_[static_cast<size_t>(beam.nodes[parent])];
-      const float margin = beam.margins[i];
-      const float both = beam.scores[parent] + log_sigmoid(std::fabs(margin));
-      beam.next_nodes[leaves + 2 * i] = node.left;
-      beam.next_nodes[leaves + 2 * i + 1] = node.right;
-      beam.next_scores[leaves + 2 * i] = both - std::max(margin, 0.0f);
-      beam.next_scores[leaves + 2 * i + 1] = both + std::min(margin, 0.0f);
-    }
-    narrow(width, beam);
-    std::swap(beam.nodes, beam.next_nodes);
-    std::swap(beam.scores, beam.next_scores);
+}
+
+bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& step) const {
+  const size_t here = beam.nodes.size();
+  step.nodes.resize(2 * here);
+  step.scores.resize(2 * here);
+  for (auto* list : {&step.routers, &step.left, &step.right}) list->resize(here);
+  step.parent_scores.resize(here);
+  step.margins.resize(here);
+  size_t count = 0, leaves = 0;  // written without a branch: leaves and inner nodes mix on the last levels
+  for (size_t i = 0; i < here; ++i) {
+    const int32_t node = beam.nodes[i];
+    const Link link = links_[static_cast<size_t>(node)];
+    const float score = beam.scores[i];
+    step.nodes[leaves] = node;
+    step.scores[leaves] = score;
+    step.routers[count] = link.router;
+    step.left[count] = link.left;
+    step.right[count] = link.right;
+    step.parent_scores[count] = score;
+    leaves += link.router < 0 ? 1 : 0;
+    count += link.router < 0 ? 0 : 1;
   }
+  if (count == 0) return false;
+  beam.routers_read += static_cast<int64_t>(count);
+  routers_.margins(row, step.routers.data(), static_cast<int64_t>(count), step.margins.data());
+  branch_scores(step.parent_scores.data(), step.margins.data(), static_cast<int64_t>(count),
+                step.scores.data() + leaves);
+  int32_t* nodes = step.nodes.data() + leaves;
+  for (size_t i = 0; i < count; ++i) {
+    nodes[2 * i] = step.left[i];
+    nodes[2 * i + 1] = step.right[i];
+  }
+  step.nodes.resize(leaves + 2 * count);
+  step.scores.resize(leaves + 2 * count);
+  narrow(width, step);
+  beam.nodes.assign(step.nodes.begin(), step.nodes.end());
+  beam.scores.assign(step.scores.begin(), step.scores.end());
+  return true;
+}
+
+void ClassTree::append_labels(const Beam& beam, std::vector<int32_t>& labels) const {
+  for (const int32_t node : beam.nodes) __builtin_prefetch(&nodes_[static_cast<size_t>(node)].labels);
+  for (const int32_t node : beam.nodes) __builtin_prefetch(nodes_[static_cast<size_t>(node)].labels.data());
   for (const int32_t node : beam.nodes) {
     const auto& own = nodes_[static_cast<size_t>(node)].labels;
     labels.insert(labels.end(), own.begin(), own.end());
@@ -320,6 +331,8 @@ void ClassTree::load(Reader& reader, const std::string& name, const std::vector<
     node.right = right[at];
     node.labels.assign(labels.begin() + offsets[at], labels.begin() + offsets[at + 1]);
   }
+  links_.clear();
+  for (const Node& node : nodes_) links_.push_back({node.router, node.left, node.right});
   check_shape();
   check_labels(known);
   routers_.load(reader, name + ".routers", routers, resume);
@@ -361,7 +374,7 @@ void ClassTree::check_labels(const std::vector<int32_t>& known) {
 }
 
 int64_t ClassTree::bytes() const {
-  int64_t sum = bytes_of(nodes_) + bytes_of(leaf_of_) + routers_.bytes();
+  int64_t sum = bytes_of(nodes_) + bytes_of(links_) + bytes_of(leaf_of_) + routers_.bytes();
   for (const Node& node : nodes_) sum += bytes_of(node.labels);
   return sum;
 }

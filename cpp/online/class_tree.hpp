@@ -13,10 +13,17 @@
 
 namespace boscage::online {
 
-// Work space of the search: nodes of a level with their path scores, one array each.
+// A search under way: the nodes of a level with their path scores.
 struct Beam {
-  std::vector<int32_t> nodes, next_nodes, routers, parents;
-  Floats scores, next_scores, margins;
+  std::vector<int32_t> nodes;
+  Floats scores;
+  int64_t routers_read = 0;  // since the beam was made
+};
+
+// Work space of a step of the search, shared by many beams.
+struct BeamStep {
+  std::vector<int32_t> nodes, routers, left, right;
+  Floats scores, parent_scores, margins;
   std::vector<uint32_t> keys;  // scores as whole numbers in the same order
 };
 
@@ -39,10 +46,15 @@ class ClassTree {
   void rebuild(const std::vector<int32_t>& labels, const ClassMeans& means, const Scaling& scaling);
   // A class met after the last build joins the leaf its first row reaches.
   void insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling);
-  // One logistic step towards the label's side for every router above its leaf.
-  void train(const Row& row, int32_t label, float weight, float rate, float epsilon);
-  // Appends the classes of the `width` most probable leaves, level by level.
-  void retrieve(const Row& row, int64_t width, Beam& beam, std::vector<int32_t>& labels) const;
+  // One logistic step towards the label's side for every router above its leaf; returns how many moved.
+  int64_t train(const Row& row, int32_t label, float weight, float rate, float epsilon);
+  // Search for the `width` most probable leaves: start, descend a level until that returns false, append the classes.
+  // Many rows may descend together, so that a level's routers are read while they are near.
+  void start(Beam& beam) const;
+  bool descend(const Row& row, int64_t width, Beam& beam, BeamStep& step) const;
+  void append_labels(const Beam& beam, std::vector<int32_t>& labels) const;
+  // Asks for what `train` will touch, to be near when it does.
+  void prefetch(int32_t label) const;
 
   void save(Archive& archive, const std::string& name, bool resume) const;
   void load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume);
@@ -53,15 +65,27 @@ class ClassTree {
     int32_t parent = -1, left = -1, right = -1, router = -1;
     std::vector<int32_t> labels;  // leaves only
   };
+  // What the search reads of a node, and nothing else: a whole tree of them stays near.
+  struct Link {
+    int32_t router = -1, left = -1, right = -1;
+  };
+  // Classes to be put below a node.
+  struct Growth {
+    int32_t node = 0;
+    uint64_t path = 1;
+    std::vector<int32_t> members;  // positions in MeanRows
+  };
   struct Halves {
     Floats direction;
     std::vector<int32_t> left, right;  // positions in MeanRows
   };
 
-  void grow(int32_t node, std::vector<int32_t> members, uint64_t path, const std::vector<int32_t>& labels,
-            const MeanRows& means, const std::vector<float>& variance);
+  // All labels go below a node. Level by level: the routers of a level lie side by side.
+  void grow(int32_t node, uint64_t path, const std::vector<int32_t>& labels, const ClassMeans& means,
+            const Scaling& scaling);
+  void split(int32_t node, int32_t router);
   // Keeps the `width` best of the next level, ties by node number, in the order they stand in.
-  static void narrow(int64_t width, Beam& beam);
+  static void narrow(int64_t width, BeamStep& step);
   Halves halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const;
   void start_router(int32_t router, const Halves& halves, const MeanRows& means, const std::vector<float>& variance);
   void place(int32_t node, const std::vector<int32_t>& labels);
@@ -72,6 +96,7 @@ class ClassTree {
   bool dense_ = true;
   uint64_t seed_ = 0;
   std::vector<Node> nodes_;
+  std::vector<Link> links_;       // by node
   std::vector<int32_t> leaf_of_;  // by class; -1 unknown
   Routers routers_;
 };

@@ -1,7 +1,7 @@
 // The weights of one node over sparse features: only the features it has met take memory.
 //
-// An open-addressing table from feature number to (weight, sum of squared gradients). Its layout never shows:
-// sums follow the order of the row, and saving sorts by feature.
+// An open-addressing table from feature number to a cell: a weight with its sum of squared gradients, or a weight
+// alone. Its layout never shows: sums follow the order of the row, and saving sorts by feature.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,21 @@
 
 namespace boscage::online {
 
-class HashedWeights {
+struct TrainedCell {
+  int32_t feature = -1;
+  float weight = 0;
+  float square = 0;
+};
+
+struct PlainCell {
+  int32_t feature = -1;
+  float weight = 0;
+};
+
+template <class Content>
+class Hashed {
  public:
-  struct Cell {
-    int32_t feature = -1;
-    float weight = 0;
-    float square = 0;
-  };
+  using Cell = Content;
 
   int64_t size() const { return size_; }
   int64_t bytes() const { return static_cast<int64_t>(cells_.capacity() * sizeof(Cell)); }
@@ -84,5 +92,8 @@ class HashedWeights {
   std::vector<Cell> cells_;
   int64_t size_ = 0;
 };
+
+using HashedWeights = Hashed<TrainedCell>;
+using HashedSums = Hashed<PlainCell>;
 
 }  // namespace boscage::online

@@ -3,6 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 // The same source compiled for several instruction sets, chosen when the library is loaded. Contraction is
 // off and lanes are fixed, so all versions give equal bits. Sanitizers start too late for the choice.
@@ -47,16 +50,27 @@ BOSCAGE_INLINE float averaged_dot_row(const float* x, const float* row, const fl
   return fold(sum);
 }
 
-// Listed rows lie anywhere in memory: asks for the beginnings of the next four before they are read. The processor
-// sees by itself how a long row goes on.
+// Listed rows lie anywhere in memory: asks for the next four before they are read.
 BOSCAGE_INLINE void prefetch_rows(const float* rows, int64_t stride, const int32_t* ids, int64_t first, int64_t count) {
-  constexpr int64_t most = 128;
-  const int64_t end = first + 4 < count ? first + 4 : count, length = stride < most ? stride : most;
-  for (int64_t i = first; i < end; ++i)
-    for (int64_t j = 0; j < length; j += lanes) __builtin_prefetch(rows + ids[i] * stride + j);
+  const int64_t end = first + 4 < count ? first + 4 : count;
+  for (int64_t i = first; i < end; ++i) prefetch_vector(rows + ids[i] * stride, stride);
 }
 
+constexpr std::size_t large_page = std::size_t{1} << 21;
+
+std::align_val_t alignment_of(std::size_t bytes) { return std::align_val_t{bytes >= large_page ? large_page : 64}; }
+
 }  // namespace
+
+void* allocate_lines(std::size_t bytes) {
+  void* p = ::operator new(bytes, alignment_of(bytes));
+#if defined(__linux__)
+  if (bytes >= large_page) (void)madvise(p, bytes / large_page * large_page, MADV_HUGEPAGE);
+#endif
+  return p;
+}
+
+void free_lines(void* p, std::size_t bytes) { ::operator delete(p, alignment_of(bytes)); }
 
 BOSCAGE_CLONES
 void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out) {
@@ -169,15 +183,26 @@ void sortable_keys(const float* values, int64_t n, uint32_t* out) {
 }
 
 BOSCAGE_CLONES
-uint32_t kth_largest(const uint32_t* keys, int64_t n, int64_t k) {
+uint32_t threshold_of(const uint32_t* keys, int64_t n, int64_t k) {
   uint32_t found = 0;
   for (int bit = 31; bit >= 0; --bit) {
     const uint32_t tried = found | (1U << bit);
     uint32_t count = 0;
     for (int64_t i = 0; i < n; ++i) count += keys[i] >= tried ? 1U : 0U;
     if (static_cast<int64_t>(count) >= k) found = tried;
+    if (static_cast<int64_t>(count) == k) break;
   }
   return found;
+}
+
+BOSCAGE_CLONES
+void branch_scores(const float* parents, const float* margins, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) {
+    const float margin = margins[i], size = std::fabs(margin);
+    const float both = parents[i] - log_one_plus(exp_negative(-size));
+    out[2 * i] = both - (margin > 0 ? margin : 0.0f);
+    out[2 * i + 1] = both + (margin < 0 ? margin : 0.0f);
+  }
 }
 
 BOSCAGE_CLONES

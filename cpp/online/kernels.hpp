@@ -16,6 +16,11 @@ namespace boscage::online {
 inline constexpr int64_t lanes = 16;
 constexpr int64_t padded(int64_t n) { return (n + lanes - 1) / lanes * lanes; }
 
+// Bytes that start on a cache line; from a few megabytes on they ask for large pages, because a beam that jumps between
+// ten thousand rows would else look up the address of nearly each of them.
+void* allocate_lines(std::size_t bytes);
+void free_lines(void* p, std::size_t bytes);
+
 // Vectors that start on a cache line: rows of a multiple of sixteen floats then never straddle one.
 template <class T>
 struct AlignedAllocator {
@@ -23,11 +28,17 @@ struct AlignedAllocator {
   AlignedAllocator() = default;
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: conversions between element types are the point
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+  T* allocate(std::size_t n) { return static_cast<T*>(allocate_lines(n * sizeof(T))); }
+  void deallocate(T* p, std::size_t n) { free_lines(p, n * sizeof(T)); }
   bool operator==(const AlignedAllocator&) const { return true; }
 };
 using Floats = std::vector<float, AlignedAllocator<float>>;
+
+// Asks for the beginning of a vector before it is read; the processor sees by itself how a long one goes on.
+[[gnu::always_inline]] inline void prefetch_vector(const float* values, int64_t n) {
+  constexpr int64_t most = 128;
+  for (int64_t j = 0; j < (n < most ? n : most); j += lanes) __builtin_prefetch(values + j);
+}
 
 // exp for x <= 0: 2^k times a polynomial on [-ln2/2, ln2/2]; relative error below 2e-7.
 [[gnu::always_inline]] inline float exp_negative(float x) {
@@ -45,6 +56,19 @@ using Floats = std::vector<float, AlignedAllocator<float>>;
   p = p * r + 1.0f;
   const int32_t scale = (static_cast<int32_t>(whole) + 127) << 23;
   return p * std::bit_cast<float>(scale);
+}
+
+// log(1 + t) for 0 <= t <= 1; absolute error below 1e-7.
+[[gnu::always_inline]] inline float log_one_plus(float t) {
+  float p = -0.0064535442f;
+  p = p * t + 0.0360884937f;
+  p = p * t - 0.0953293897f;
+  p = p * t + 0.1676540711f;
+  p = p * t - 0.2407338084f;
+  p = p * t + 0.3317990258f;
+  p = p * t - 0.4998741238f;
+  p = p * t + 0.9999964239f;
+  return p * t;
 }
 
 // One AdaGrad step: G += (g x)^2, step = rate * g * x / sqrt(G + epsilon), w -= step.
@@ -75,10 +99,14 @@ void adagrad_classes(float x, const float* gradients, const float* starts, const
 float median_step(const float* x, const Step& step, float direction, float limit, float* weights, float* squares,
                   float* scratch, int64_t n);
 
-// Floats as whole numbers in the same order, and the k-th largest of some (1 <= k <= n), found bit by bit: a few passes
-// of comparisons without a branch, where sorting would guess wrong at every second one.
+// Floats as whole numbers in the same order, and the largest number that at least k of some reach (1 <= k <= n), found
+// bit by bit: a few passes of comparisons without a branch, where sorting would guess wrong at every second one. Stops
+// at the first number that exactly k reach.
 void sortable_keys(const float* values, int64_t n, uint32_t* out);
-uint32_t kth_largest(const uint32_t* keys, int64_t n, int64_t k);
+uint32_t threshold_of(const uint32_t* keys, int64_t n, int64_t k);
+
+// Log probabilities of both children of n nodes: out[2i] = parents[i] + log sigmoid(-margin), out[2i + 1] with +margin.
+void branch_scores(const float* parents, const float* margins, int64_t n, float* out);
 
 // Replaces scores by exp(score - largest) / sum; n may be any number, scores needs no padding.
 void softmax(float* scores, int64_t n);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 
 namespace boscage::online {
@@ -33,7 +34,7 @@ void Learner::make_parts() {
   }
   means_ = ClassMeans(config_.features, config_.centred);
   scorers_ = Scorers(scaling_.stride(), config_.centred);
-  reservoir_ = Reservoir(config_.features, config_.centred, config_.replay, config_.seed);
+  reservoir_ = Reservoir(config_.features, config_.centred, config_.replay, config_.flood, config_.seed);
   trees_.clear();
   for (int64_t tree = 0; tree < config_.trees; ++tree) {
     trees_.emplace_back(scaling_, config_.seed + static_cast<uint64_t>(tree));
@@ -132,23 +133,34 @@ void Learner::update_trees(const Row& row, int32_t label, bool is_new) {
   while (next_build_ <= examples_) next_build_ *= 2;
 }
 
+void Learner::settle(std::vector<int32_t>& candidates) const {
+  if (trees_.size() == 1 && config_.centred) return;
+  std::sort(candidates.begin(), candidates.end());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+}
+
 void Learner::find_candidates(const Row& row, Workspace& work) const {
   if (scores_all()) {
     work.candidates = known_;
     return;
   }
   work.candidates.clear();
-  for (const ClassTree& tree : trees_) tree.retrieve(row, config_.beam, work.beam, work.candidates);
-  if (trees_.size() > 1 || !config_.centred) {
-    std::sort(work.candidates.begin(), work.candidates.end());
-    work.candidates.erase(std::unique(work.candidates.begin(), work.candidates.end()), work.candidates.end());
+  for (const ClassTree& tree : trees_) {
+    tree.start(work.beam);
+    while (tree.descend(row, config_.beam, work.beam, work.beam_step)) continue;
+    tree.append_labels(work.beam, work.candidates);
   }
+  settle(work.candidates);
 }
 
 void Learner::train(const Row& row, int32_t label, double weight, Workspace& work) {
   ++examples_;
   const double unit = 1.0 / std::sqrt(scaling_.mean_square());
   const auto scale = static_cast<float>(weight);
+  if (!scores_all()) {
+    for (const ClassTree& tree : trees_) tree.prefetch(label);
+    scorers_.prefetch(label);
+  }
   find_candidates(row, work);
   auto& ids = work.candidates;
   const bool all = scores_all() && known() == classes_;
@@ -157,7 +169,8 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   }
   if (!scores_all()) {
     for (ClassTree& tree : trees_) {
-      tree.train(row, label, scale, static_cast<float>(config_.learning_rate / 2 * unit), scorer_epsilon);
+      work.written +=
+          tree.train(row, label, scale, static_cast<float>(config_.learning_rate / 2 * unit), scorer_epsilon);
     }
   }
   work.scores.resize(ids.size());
@@ -172,6 +185,8 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
     const float size = std::fabs(gradient);
     if (size >= skip_below) work.steps.push_back({ids[i], gradient * scale, size >= create_above});
   }
+  work.scorers_read += static_cast<int64_t>(ids.size());
+  work.written += static_cast<int64_t>(work.steps.size());
   const auto rate = static_cast<float>(config_.learning_rate * unit);
   scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
 }
@@ -181,10 +196,29 @@ Scorers::Averages Learner::averages_for(int64_t rows) const {
   return config_.lomtree ? Scorers::Averages{} : scorers_.averages(clock(), 16 * rows >= classes_);
 }
 
-void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
+void Learner::prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chunk) const {
+  if (static_cast<int64_t>(chunk.rows.size()) < end - begin) chunk.rows.resize(static_cast<size_t>(end - begin));
+  const auto rows = std::span(chunk.rows).first(static_cast<size_t>(end - begin));
+  for (Pending& pending : rows) {
+    read_row(batch, begin + (&pending - rows.data()), !config_.centred, chunk.work.raw);
+    pending.row = scaling_.scale(chunk.work.raw, pending.values, pending.indices);
+    pending.candidates.clear();
+  }
+  if (scores_all()) return;
+  for (const ClassTree& tree : trees_) {
+    for (Pending& pending : rows) tree.start(pending.beam);
+    for (bool going = true; going;) {
+      going = false;
+      for (Pending& pending : rows)
+        going |= tree.descend(pending.row, config_.beam, pending.beam, chunk.work.beam_step);
+    }
+    for (Pending& pending : rows) tree.append_labels(pending.beam, pending.candidates);
+  }
+  for (Pending& pending : rows) settle(pending.candidates);
+}
+
+void Learner::distribution(Pending& pending, bool need_probabilities, const Scorers::Averages& averages,
                            Workspace& work) const {
-  read_row(batch, row, !config_.centred, work.raw);
-  const Row scaled = scaling_.scale(work.raw, work.values, work.indices);
   if (known_.empty()) {  // nothing learnt: every class alike
     work.candidates.resize(static_cast<size_t>(classes_));
     std::iota(work.candidates.begin(), work.candidates.end(), 0);
@@ -192,13 +226,17 @@ void Learner::distribution(const Batch& batch, int64_t row, bool need_probabilit
     return;
   }
   if (config_.lomtree) {
-    leaf_distribution(scaled, need_probabilities, work);
+    leaf_distribution(pending.row, need_probabilities, work);
     return;
   }
-  find_candidates(scaled, work);
+  if (scores_all()) {
+    work.candidates = known_;
+  } else {
+    std::swap(work.candidates, pending.candidates);
+  }
   work.scores.resize(work.candidates.size());
   const bool all = scores_all() && known() == classes_;
-  scorers_.scores(scaled, work.candidates, all, &averages, work.scratch, work.scores.data());
+  scorers_.scores(pending.row, work.candidates, all, &averages, work.scratch, work.scores.data());
   if (need_probabilities) softmax(work.scores.data(), static_cast<int64_t>(work.scores.size()));
 }
 
@@ -229,21 +267,6 @@ void Learner::leaf_distribution(const Row& row, bool need_probabilities, Workspa
 }
 
 namespace {
-
-constexpr int64_t rows_per_chunk = 128;
-
-template <class Body>
-void for_rows(int64_t rows, int threads, Control& control, const Body& body) {
-  const int64_t chunks = (rows + rows_per_chunk - 1) / rows_per_chunk;
-  Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
-  std::vector<Workspace> work(static_cast<size_t>(pool.threads()));
-  pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
-    control.check();
-    const int64_t end = std::min(rows, (chunk + 1) * rows_per_chunk);
-    for (int64_t row = chunk * rows_per_chunk; row < end; ++row) body(row, work[static_cast<size_t>(thread)]);
-    control.advance(end - chunk * rows_per_chunk);
-  });
-}
 
 // The k best candidates of one row; when fewer, the first other classes with probability 0.
 void write_top(const Workspace& work, int64_t k, const ClassOrder& order, int64_t classes, int32_t* labels,
@@ -283,12 +306,33 @@ int32_t best_label(const Workspace& work, const ClassOrder& order) {
 
 }  // namespace
 
+template <class Body>
+void Learner::for_rows(const Batch& batch, int threads, bool need_probabilities, Control& control,
+                       const Body& body) const {
+  // Many rows read a level's routers while these are near; more than this many numbers would push them away.
+  constexpr int64_t most_rows = 256, numbers = 1 << 16;
+  const int64_t length = std::clamp<int64_t>(numbers / scaling_.stride(), 16, most_rows);
+  const int64_t chunks = (batch.rows + length - 1) / length;
+  const Scorers::Averages averages = averages_for(batch.rows);
+  Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
+  std::vector<Chunk> own(static_cast<size_t>(pool.threads()));
+  pool.parallel_for(chunks, [&](int64_t number, int thread) {
+    control.check();
+    Chunk& chunk = own[static_cast<size_t>(thread)];
+    const int64_t begin = number * length, end = std::min(batch.rows, begin + length);
+    prepare(batch, begin, end, chunk);
+    for (int64_t row = begin; row < end; ++row) {
+      distribution(chunk.rows[static_cast<size_t>(row - begin)], need_probabilities, averages, chunk.work);
+      body(row, chunk.work);
+    }
+    control.advance(end - begin);
+  });
+}
+
 void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order, int32_t* labels,
                           double* probabilities, int threads, Control& control) const {
   const bool probable = probabilities != nullptr;
-  const Scorers::Averages averages = averages_for(batch.rows);
-  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, probable, averages, work);
+  for_rows(batch, threads, probable, control, [&](int64_t row, const Workspace& work) {
     if (k == 1 && !probable) {
       labels[row] = best_label(work, order);
     } else {
@@ -299,9 +343,7 @@ void Learner::predict_top(const Batch& batch, int64_t k, const ClassOrder& order
 
 void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads,
                           Control& control) const {
-  const Scorers::Averages averages = averages_for(batch.rows);
-  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    distribution(batch, row, true, averages, work);
+  for_rows(batch, threads, true, control, [&](int64_t row, const Workspace& work) {
     // Normalised once more in double precision, so that rows sum to 1 to the last digits.
     double total = 0;
     for (float score : work.scores) total += static_cast<double>(score);
@@ -312,9 +354,17 @@ void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* o
 }
 
 void Learner::leaves(const Batch& batch, int32_t* out, int threads, Control& control) const {
-  for_rows(batch.rows, threads, control, [&](int64_t row, Workspace& work) {
-    read_row(batch, row, !config_.centred, work.raw);
-    out[row] = lomtree_.walk(scaling_.scale(work.raw, work.values, work.indices));
+  constexpr int64_t length = 128;
+  const int64_t chunks = (batch.rows + length - 1) / length;
+  Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
+  std::vector<Workspace> own(static_cast<size_t>(pool.threads()));
+  pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
+    control.check();
+    Workspace& work = own[static_cast<size_t>(thread)];
+    for (int64_t row = chunk * length; row < std::min(batch.rows, (chunk + 1) * length); ++row) {
+      read_row(batch, row, !config_.centred, work.raw);
+      out[row] = lomtree_.walk(scaling_.scale(work.raw, work.values, work.indices));
+    }
   });
 }
 

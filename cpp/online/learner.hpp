@@ -29,6 +29,7 @@ struct Config {
   double swap_resistance = 4;
   int64_t max_records = 4096;
   int64_t replay = 0;  // rows kept per class
+  Flood flood;
 };
 
 struct Workspace {
@@ -36,9 +37,21 @@ struct Workspace {
   Floats values, scores, scratch;
   std::vector<int32_t> indices, candidates;
   std::vector<ClassStep> steps;
-  std::vector<uint32_t> stamps;
-  uint32_t stamp = 0;
   Beam beam;
+  BeamStep beam_step;
+  int64_t scorers_read = 0, written = 0;  // weight vectors since the start; routers read are counted by the beam
+};
+
+// A row on its way through prediction, and the rows that go together.
+struct Pending {
+  Row row;
+  Floats values;
+  std::vector<int32_t> indices, candidates;
+  Beam beam;
+};
+struct Chunk {
+  std::vector<Pending> rows;
+  Workspace work;
 };
 
 // Where class numbers stand in the caller's order, for ties and for columns.
@@ -57,6 +70,9 @@ class Learner {
   int64_t known() const { return static_cast<int64_t>(known_.size()); }
   int64_t examples() const { return examples_; }
   bool can_learn() const { return can_learn_; }
+  // Weight vectors of routers and scorers that learning has read and changed since this object was made; mode beam.
+  int64_t vectors_read() const { return work_.beam.routers_read + work_.scorers_read; }
+  int64_t vectors_written() const { return work_.written; }
   void add_classes(int64_t count);
 
   // Learns rows order[0..count) with their labels and weights (by row; nullptr: 1). Weight 0 changes nothing.
@@ -86,11 +102,17 @@ class Learner {
   void train(const Row& row, int32_t label, double weight, Workspace& work);
   void update_trees(const Row& row, int32_t label, bool is_new);
   void find_candidates(const Row& row, Workspace& work) const;
+  // Sorted without repetition where that matters.
+  void settle(std::vector<int32_t>& candidates) const;
   bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
   float clock() const;  // the fourth power of the number of steps: averages give late times more weight
   Scorers::Averages averages_for(int64_t rows) const;
-  // Fills work.candidates and work.scores (probabilities) of one row.
-  void distribution(const Batch& batch, int64_t row, bool need_probabilities, const Scorers::Averages& averages,
+  // Calls body(row, work) for every row of the batch with its work.candidates and work.scores (or probabilities).
+  template <class Body>
+  void for_rows(const Batch& batch, int threads, bool need_probabilities, Control& control, const Body& body) const;
+  // Rows begin..end scaled, with their candidates; they go down the class trees together.
+  void prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chunk) const;
+  void distribution(Pending& pending, bool need_probabilities, const Scorers::Averages& averages,
                     Workspace& work) const;
   void leaf_distribution(const Row& row, bool need_probabilities, Workspace& work) const;
 

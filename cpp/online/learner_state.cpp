@@ -20,7 +20,8 @@ Archive Learner::save(bool resume) const {
                                                     full ? config_.max_records : 2,
                                                     full ? config_.replay : 0};
   archive["config.numbers"] =
-      std::vector<double>{full ? config_.learning_rate : 1.0, full ? config_.swap_resistance : 1.0};
+      std::vector<double>{full ? config_.learning_rate : 1.0, full ? config_.swap_resistance : 1.0,
+                          full ? config_.flood.above : 1.0, full ? config_.flood.head_start : 0.0};
   archive["learner.counts"] = std::vector<int64_t>{full ? 1 : 0, classes_, full ? examples_ : 0,
                                                    full ? next_build_ : 16, full ? built_classes_ : 0};
   archive["learner.known"] = known_;
@@ -43,7 +44,7 @@ namespace {
 
 Config read_config(Reader& reader) {
   const auto integers = reader.take_index<int64_t>("config.integers", 10, INT64_MIN, INT64_MAX);
-  const auto numbers = reader.take_finite<double>("config.numbers", 2, 0.0);
+  const auto numbers = reader.take_finite<double>("config.numbers", 4, 0.0);
   Config config;
   config.features = integers[0];
   config.lomtree = integers[1] != 0;
@@ -57,12 +58,13 @@ Config read_config(Reader& reader) {
   config.replay = integers[9];
   config.learning_rate = numbers[0];
   config.swap_resistance = numbers[1];
+  config.flood = {numbers[2], numbers[3]};
   constexpr int64_t most = INT32_MAX - 64;
   const bool sound = config.features >= 1 && config.features < most && config.flat_below >= 0 && config.beam >= 1 &&
                      config.trees >= 1 && config.trees <= 1000 && config.max_internal_nodes >= 0 &&
                      config.max_records >= 2 && config.replay >= 0 && config.learning_rate > 0 &&
-                     config.learning_rate <= 1e6 && integers[1] >= 0 && integers[1] <= 1 && integers[2] >= 0 &&
-                     integers[2] <= 1;
+                     config.learning_rate <= 1e6 && config.flood.above <= 1 && config.flood.head_start <= 10 &&
+                     integers[1] >= 0 && integers[1] <= 1 && integers[2] >= 0 && integers[2] <= 1;
   if (!sound) throw BadState("the state's configuration is out of range");
   return config;
 }

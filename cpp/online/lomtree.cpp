@@ -12,19 +12,35 @@ constexpr float tiny = 1e-12f;  // under the root of AdaGrad sums: only against 
 ClassRecords::Record& ClassRecords::get(int32_t label, int64_t cap, int32_t keep) {
   auto found = std::lower_bound(labels_.begin(), labels_.end(), label);
   if (found != labels_.end() && *found == label) return records_[static_cast<size_t>(found - labels_.begin())];
-  if (static_cast<int64_t>(labels_.size()) >= cap) {
-    size_t rarest = labels_.size();
-    for (size_t at = 0; at < labels_.size(); ++at) {
-      if (labels_[at] == keep) continue;
-      if (rarest == labels_.size() || records_[at].count < records_[rarest].count) rarest = at;
-    }
-    labels_.erase(labels_.begin() + static_cast<int64_t>(rarest));
-    records_.erase(records_.begin() + static_cast<int64_t>(rarest));
-    found = std::lower_bound(labels_.begin(), labels_.end(), label);
-  }
+  if (static_cast<int64_t>(labels_.size()) >= cap) return replace(found - labels_.begin(), label, keep);
   const auto place = found - labels_.begin();
   labels_.insert(found, label);
   return *records_.insert(records_.begin() + place, Record{});
+}
+
+// The new class takes the room of a rare one: the rarest of some neighbours, looked for at a place that depends on the
+// class, because looking at all of a thousand for each new one would cost more than the row.
+ClassRecords::Record& ClassRecords::replace(int64_t place, int32_t label, int32_t keep) {
+  constexpr uint64_t looked_at = 32;
+  const auto size = static_cast<uint64_t>(labels_.size());
+  const uint64_t first = static_cast<uint32_t>(label) * 2654435769u % size;
+  uint64_t rarest = size;
+  for (uint64_t i = 0; i < std::min(size, looked_at); ++i) {
+    const uint64_t at = (first + i) % size;
+    if (labels_[at] == keep) continue;
+    if (rarest == size || records_[at].count < records_[rarest].count) rarest = at;
+  }
+  const auto out = static_cast<int64_t>(rarest);
+  if (out < place) {
+    --place;
+    std::move(labels_.begin() + out + 1, labels_.begin() + place + 1, labels_.begin() + out);
+    std::move(records_.begin() + out + 1, records_.begin() + place + 1, records_.begin() + out);
+  } else {
+    std::move_backward(labels_.begin() + place, labels_.begin() + out, labels_.begin() + out + 1);
+    std::move_backward(records_.begin() + place, records_.begin() + out, records_.begin() + out + 1);
+  }
+  labels_[static_cast<size_t>(place)] = label;
+  return records_[static_cast<size_t>(place)] = Record{};
 }
 
 void ClassRecords::push(int32_t label, const Record& record) {

@@ -12,7 +12,7 @@
 
 namespace boscage::online {
 
-// What a node remembers of its classes, sorted by class, at most `cap` of them: the rarest makes room.
+// What a node remembers of its classes, sorted by class, at most `cap` of them: a rare one makes room.
 class ClassRecords {
  public:
   struct Record {
@@ -30,6 +30,8 @@ class ClassRecords {
   int64_t bytes() const { return bytes_of(labels_) + bytes_of(records_); }
 
  private:
+  Record& replace(int64_t place, int32_t label, int32_t keep);
+
   std::vector<int32_t> labels_;
   std::vector<Record> records_;
 };

@@ -58,8 +58,7 @@ float Reservoir::head_start(int32_t label) const {
   const auto gap = static_cast<double>(seen_ - classes_[static_cast<size_t>(label)].last);
   const auto stocked = static_cast<double>(stocked_.size());
   const double whole = std::log((stocked / (gap + 1) + replays) / (1 + replays));
-  // Dense rows are learnt in few steps, and a full head start would take too much of these (found by trial).
-  return static_cast<float>(dense_ ? whole / 2 : whole);
+  return static_cast<float>(flood_.head_start * whole);
 }
 
 void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const {

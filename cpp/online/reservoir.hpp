@@ -12,13 +12,19 @@
 
 namespace boscage::online {
 
+// What to do while few classes flood the stream.
+struct Flood {
+  double above = 0.5;     // share of overdue classes beyond which it is one
+  double head_start = 1;  // factor of the logarithm of a class's present share
+};
+
 class Reservoir {
  public:
   static constexpr int probes = 2;  // classes looked at for replay after each row
 
   Reservoir() = default;
-  Reservoir(int64_t features, bool dense, int64_t per_class, uint64_t seed)
-      : features_(features), dense_(dense), per_class_(per_class), seed_(seed) {}
+  Reservoir(int64_t features, bool dense, int64_t per_class, const Flood& flood, uint64_t seed)
+      : features_(features), dense_(dense), per_class_(per_class), flood_(flood), seed_(seed) {}
 
   void append(int64_t count) { classes_.resize(classes_.size() + static_cast<size_t>(count)); }
   // Counts a row of the stream and perhaps keeps it.
@@ -28,9 +34,9 @@ class Reservoir {
   bool overdue(int32_t label) const;
   // Whether a class looked at was overdue. Where most are, a few classes flood the stream.
   void note(bool was_overdue) { overdue_share_ += ((was_overdue ? 1.0 : 0.0) - overdue_share_) * note_share; }
-  bool flooded() const { return overdue_share_ > 0.5; }
-  // Log of how much more often a class is trained on now than if all were alike: in a flood a row's class can be told
-  // from the time alone, and what is known from the time need not be learnt as a weight.
+  bool flooded() const { return overdue_share_ > flood_.above; }
+  // A factor of the log of how much more often a class is trained on now than if all were alike: in a flood a row's
+  // class can be told from the time alone, and what is known from the time need not be learnt as a weight.
   float head_start(int32_t label) const;
   // One of the stored rows of a class.
   void recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const;
@@ -56,6 +62,7 @@ class Reservoir {
   int64_t features_ = 0;
   bool dense_ = true;
   int64_t per_class_ = 0;
+  Flood flood_;
   uint64_t seed_ = 0;
   int64_t seen_ = 0;
   double overdue_share_ = 0;  // of the classes looked at lately

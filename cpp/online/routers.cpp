@@ -52,6 +52,12 @@ float Routers::margin(const Row& row, int32_t router) const {
   return out;
 }
 
+void Routers::prefetch(int32_t router) const {
+  if (!dense_) return;
+  prefetch_vector(weights_.data() + router * stride_, stride_);
+  prefetch_vector(squares_.data() + router * stride_, stride_);
+}
+
 void Routers::step(const Row& row, int32_t router, const Step& step) {
   if (dense_) {
     const int64_t first = router * stride_;

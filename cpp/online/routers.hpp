@@ -26,6 +26,8 @@ class Routers {
 
   void margins(const Row& row, const int32_t* routers, int64_t count, float* out) const;
   float margin(const Row& row, int32_t router) const;
+  // Asks for a dense router's weights and squares.
+  void prefetch(int32_t router) const;
   // A logistic step with the gradient already formed.
   void step(const Row& row, int32_t router, const Step& step);
   // A step of the absolute loss in `direction` (+1 or -1) that moves the margin by at most `limit`; returns the move.

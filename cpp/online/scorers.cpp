@@ -138,9 +138,18 @@ void Scorers::score_all(const Row& row, const float* factors, float* by_class) c
   }
 }
 
+void Scorers::prefetch(int32_t label) const {
+  if (!dense_) return;
+  for (const Floats* values : {&weights_, &squares_, &averages_}) {
+    prefetch_vector(values->data() + label * stride_, stride_);
+  }
+}
+
 void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, const Step& step) {
   if (dense_) {
-    for (const ClassStep& one : steps) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (i + 1 < steps.size()) prefetch(steps[i + 1].label);
+      const ClassStep& one = steps[i];
       const int64_t first = one.label * stride_;
       Step own = step;
       own.gradient = one.gradient;

@@ -52,6 +52,8 @@ class Scorers {
   // or by w itself when averages is nullptr. scratch: any vector.
   void scores(const Row& row, const std::vector<int32_t>& ids, bool all, const Averages* averages, Floats& scratch,
               float* out) const;
+  // Asks for all that a dense step of a class touches.
+  void prefetch(int32_t label) const;
   // Steps sorted by class when rows are sparse; the gradient of `step` is replaced by each class's own.
   void update(const Row& row, const std::vector<ClassStep>& steps, const Step& step);
 

@@ -98,6 +98,40 @@ TEST("softmax and exp are accurate") {
   CHECK(scores[3] == 0.5f && scores[4] == 0.5f && scores[0] < 1e-30f);
 }
 
+TEST("branch scores are log probabilities of both children") {
+  Floats parents, margins;
+  for (double m = -120; m <= 120; m += 0.37) {
+    margins.push_back(static_cast<float>(m));
+    parents.push_back(static_cast<float>(-m * m / 1000));
+  }
+  Floats both(2 * margins.size());
+  branch_scores(parents.data(), margins.data(), static_cast<int64_t>(margins.size()), both.data());
+  for (size_t i = 0; i < margins.size(); ++i) {
+    const auto m = static_cast<double>(margins[i]), parent = static_cast<double>(parents[i]);
+    const double shared = parent - std::log1p(std::exp(-std::abs(m)));
+    CHECK(std::abs(static_cast<double>(both[2 * i]) - (shared - std::max(m, 0.0))) < 2e-5);
+    CHECK(std::abs(static_cast<double>(both[2 * i + 1]) - (shared + std::min(m, 0.0))) < 2e-5);
+  }
+}
+
+TEST("the threshold keeps the k largest, ties aside") {
+  Floats values;
+  for (uint64_t i = 0; i < 75; ++i) values.push_back(static_cast<float>(std::floor(8 * normal(3, 1, i)) / 4));
+  std::vector<uint32_t> keys(values.size());
+  sortable_keys(values.data(), 75, keys.data());
+  Floats sorted = values;
+  std::sort(sorted.begin(), sorted.end(), std::greater<float>());
+  for (int64_t k = 1; k <= 75; ++k) {
+    const uint32_t least = threshold_of(keys.data(), 75, k);
+    int64_t reached = 0, above = 0;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      reached += keys[i] >= least, above += keys[i] > least;
+      CHECK((keys[i] >= least) == (values[i] >= sorted[static_cast<size_t>(k - 1)]));
+    }
+    CHECK(reached >= k && (above < k || reached == k));
+  }
+}
+
 TEST("hashed weights keep what was put in, in any order") {
   HashedWeights cells;
   for (int32_t i = 0; i < 1000; ++i) {

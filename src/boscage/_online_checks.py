@@ -26,7 +26,7 @@ def check_options(model: Any) -> None:
         "n_passes": (1, 10**6),
         "flat_below": (0, 2**31 - 1),
         "beam_width": (1, 2**20),
-        "n_trees": (1, 8),
+        "n_trees": (1, 1000),
         "replay_size": (0, 2**20),
         "max_class_records": (2, 2**31 - 1),
     }

@@ -25,6 +25,9 @@ from boscage.files import ModelState, save, saveable
 from boscage.tree import Floats, Schema
 
 _RATES = {"beam": 2.0, "lomtree": 0.5}
+# While more than a share of the classes is overdue, scores get a head start, a factor of the logarithm of a class's
+# present share. Share and factor of centred and of unit rows, chosen on validation rows by benchmarks/tune_online.py.
+_FLOOD = {True: (0.75, 0.5), False: (0.5, 1.0)}
 _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
@@ -61,7 +64,8 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
     beam_width : int, default=40
         Mode "beam": leaves of the class tree, of up to four classes each, whose classes are scored. At least 1.
     n_trees : int, default=1
-        Mode "beam": class trees whose candidates are united, 1 to 8. Two trees of half the width find more.
+        Mode "beam": class trees whose candidates are united, 1 to 1000; time and memory of routers grow
+        with them. Two trees of half the width find more.
     replay_size : int, default=8
         Mode "beam": rows kept of each class. `partial_fit` replays them while the stream leaves the class out, so
         that a stream sorted by class is not forgotten. 0 keeps none.
@@ -70,7 +74,7 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
     swap_resistance : float, default=4.0
         Mode "lomtree": how much heavier than the lightest leaf a leaf must be to take over its place, at least 0.
     max_class_records : int, default=1024
-        Mode "lomtree": classes remembered in each node, at least 2; the rarest makes room.
+        Mode "lomtree": classes remembered in each node, at least 2; a rare one makes room (the rarest of 32).
     class_weight : dict, "balanced" or None, default=None
         Factors of the classes; those a dict does not name count 1. "balanced" needs `fit`.
     random_state : int, RandomState or None, default=None
@@ -428,6 +432,8 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
             swap_resistance=float(self.swap_resistance),
             max_records=int(self.max_class_records),
             replay=0 if self.mode == "lomtree" else int(self.replay_size),
+            flood_above=_FLOOD[centred][0],
+            head_start=_FLOOD[centred][1],
         )
 
 

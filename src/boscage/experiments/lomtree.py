@@ -3,7 +3,8 @@
 Figure 1 shows the bounds that J puts on balance and purity (the paper's, and the attained one), Figure 2 the three
 criteria for two classes. For Figure 3 the published learner runs online with 1, 2, 4, … routers on four data sets; the
 leaves of each tree give entropy, Gini and modified Gini (C = 3) of the training rows, and the test rows the error.
-Table 1 sets the errors of the published learner and of the default mode beside those the paper's authors printed.
+Table 1 sets the errors of the published learner and of the default mode beside those the paper's authors printed, and
+beside those of Vowpal Wabbit's online learners if it is installed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments._runner import Job, markdown_table
+from boscage.experiments._vowpal import has_vw, vw
 from boscage.online import LOMTreeClassifier
 from boscage.theory import purity_bound
 
@@ -30,6 +32,12 @@ RATES = {"isolet": 0.25}
 # largest number of training rows, passes, routers per class at most
 SPEND: dict[str, tuple[int, int, int]] = {"quick": (8000, 3, 4), "full": (10**9, 20, 10)}
 C = 3.0
+# Title, command line and most classes. One-against-all takes time in proportion to the classes: hours for a thousand.
+PEERS = (
+    ("VW log_multi", "--log_multi {{k}} -l {rate}", 10**9),
+    ("VW recall_tree", "--recall_tree {{k}} --loss_function logistic", 10**9),
+    ("VW oaa", "--oaa {{k}} --loss_function logistic", 200),
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,8 +131,10 @@ def _table(job: Job) -> None:
     header = ["data", "classes", "training rows", "LOMtree printed, 20 passes", "LOMtree, K − 1 routers"]
     header += ["16 K routers", "default mode", "default − printed", "LOMtree train, predict µs"]
     header += ["default train, predict µs"]
+    peers = PEERS if has_vw() else ()
+    header += [f"{title}: error, train, predict µs" for title, *_ in peers]
     rows = []
-    job.expect(3 * len(DATA))
+    job.expect((3 + len(peers)) * len(DATA))
     for name in DATA:
         tuned = {"mode": "lomtree", "learning_rate": RATES.get(name, 0.5)}
         probe = _ask(job, name, mode="beam")
@@ -137,7 +147,8 @@ def _table(job: Job) -> None:
         times = [f"{cell['train']:.1f}, {cell['predict']:.1f}" for cell in (few, probe)]
         printed = PRINTED.get(name)
         gap = f"{100 * probe['error'] - float(printed):+.2f}" if printed else ""
-        rows.append([name, str(k), str(probe["rows"]), printed or "not printed", *errors, gap, *times])
+        beside = [_peer(job, name, k, peer) for peer in peers]
+        rows.append([name, str(k), str(probe["rows"]), printed or "not printed", *errors, gap, *times, *beside])
     most, passes, _ = SPEND[job.budget]
     limit = f" of at most {most} training rows" if most < 10**6 else ""
     text = (
@@ -145,7 +156,28 @@ def _table(job: Job) -> None:
         f"Test error in per cent after {passes} passes{limit}, and CPU time per row (one pass for training). The "
         "printed errors are those of the learner's first paper, on all rows.\n\n"
     )
+    if peers:
+        text += (
+            "VW is Vowpal Wabbit, on the same rows, with the same passes and, in log_multi, the same rate. Its "
+            "training is timed from its binary cache, without parsing.\n\n"
+        )
     job.write("lomtree-table-1.md", text + markdown_table(header, rows) + "\n")
+
+
+def _peer(job: Job, name: str, k: int, peer: tuple[str, str, int]) -> str:
+    """Error and times of one of Vowpal Wabbit's learners."""
+    title, options, most_classes = peer
+    most, passes, _ = SPEND[job.budget]
+    found = _split(name, most)
+    if k > most_classes or found is None:
+        return "not run"
+    X, y, X_test, y_test = found
+    command = options.format(rate=RATES.get(name, 0.5))
+    codes = np.unique(np.concatenate([y, y_test]), return_inverse=True)[1]
+    train, test = (X, codes[: len(y)]), (X_test, codes[len(y) :])
+    settings = {"data": name, "most": most, "n_passes": passes, "vw": command}
+    cell = job.cell(f"{name} {title}", settings, lambda: dict(vw(train, test, command, passes)))
+    return f"{100 * cell['error']:.2f}, {cell['train']:.1f}, {cell['predict']:.1f}"
 
 
 def _axes(count: int) -> tuple[Any, Any]:
