@@ -15,9 +15,22 @@ import numpy.typing as npt
 from boscage._labels import encode_labels
 from boscage._validation import Dataset, check_values
 from boscage._weights import Grid, check_sample_weight, class_factors, exact_sums, sum_value, times_class_weight
-from boscage.batches.rows import RawBatch, Rows
+from boscage.batches.rows import CodedLabels, RawBatch, Rows
 
 Floats = npt.NDArray[np.float64]
+
+
+def encode(y: npt.NDArray[Any] | CodedLabels, owner: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+    """Return (codes, classes) of labels, the classes sorted."""
+    if not isinstance(y, CodedLabels):
+        return encode_labels(y, owner)
+    present = np.flatnonzero(np.bincount(y.codes, minlength=len(y.values)))
+    if not len(present):
+        return np.empty(0, np.int32), np.empty(0, y.values.dtype)
+    codes, classes = encode_labels(y.values[present], owner)
+    table = np.zeros(len(y.values), np.int32)
+    table[present] = codes
+    return table[y.codes], classes
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Survey:
     def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool) -> Survey:
         """Look at a batch and refuse what no fit could take."""
         X = batch.X
-        codes, classes = encode_labels(batch.y, owner)
+        codes, classes = encode(batch.y, owner)
         if len(codes) != len(X):
             raise ValueError(f"a batch has {len(X)} rows of X and {len(codes)} labels. Pass one label per row.")
         # A batch may weigh nothing; all of them together may not.
@@ -152,9 +165,9 @@ class Preparation:
     grid: Grid | None = None
     has_weights: bool = False
 
-    def codes(self, y: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def codes(self, y: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[np.int32]:
         """Return class codes of labels that the survey has seen."""
-        codes, found = encode_labels(y, self.owner)
+        codes, found = encode(y, self.owner)
         if len(found) == len(self.classes) and np.array_equal(found, self.classes):
             return codes
         places = np.searchsorted(self.classes, found)
