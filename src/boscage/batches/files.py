@@ -20,6 +20,7 @@ _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather"
 # Rows that are read at once from files, and about their bytes: wide rows are read fewer at a time.
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 25
+_GROUP_BYTES = 1 << 26
 _BUFFER_BYTES = 1 << 18
 _CSV_BLOCK_BYTES = 1 << 23
 _POLL_SECONDS = 0.1
@@ -166,8 +167,10 @@ def _is_plain(fragment: Any, schema: Any, columns: list[str]) -> bool:
 def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
     from pyarrow.parquet import ParquetFile
 
-    # Without a buffer all compressed columns of a row group are loaded at once.
-    with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=_BUFFER_BYTES) as file:
+    # Without buffers all columns of a row group are loaded at once; with them their bytes are copied once more.
+    largest = max((group.total_byte_size for group in fragment.row_groups), default=0)
+    buffer_size = _BUFFER_BYTES if largest > _GROUP_BYTES else 0
+    with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=buffer_size) as file:
         for group in fragment.row_groups:
             # One call for all row groups keeps those that are read already.
             for batch in file.iter_batches(rows, row_groups=[group.id], columns=columns):

@@ -98,7 +98,7 @@ class BatchPasses:
         self.bytes_read = 0
         survey: Survey | None = None
         for batch in self._read():
-            seen = Survey.of(batch, owner, allow_nan=allow_nan)
+            seen = Survey.of(batch, owner, allow_nan=allow_nan, threads=threads)
             survey = seen if survey is None else survey.merge(seen)
         if survey is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
