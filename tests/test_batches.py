@@ -329,6 +329,27 @@ def test_a_column_in_the_names_of_folders_is_a_column(table, tmp_path):
     assert found.tree_.value.tobytes() == plain.tree_.value.tobytes()
 
 
+def test_axis_trees_from_files(tmp_path):
+    X, y, weight = mixed_columns(9000, 1, np.float32)
+    table = pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"y": y, "w": weight})
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=700)
+    tree = TopDownTreeClassifier(Axis(max_bins=20), max_leaf_nodes=10)
+    expected = saved(tree.fit(pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]), y, weight), tmp_path)
+    assert saved(tree.fit_batches(tmp_path / "data.parquet", "y", weight="w"), tmp_path) == expected
+
+
+def test_no_thread_is_left_after_an_error(table, tmp_path):
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=100)
+    with pytest.raises(ValueError, match="not numeric") as caught:
+        TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "x0")
+    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    pq.write_table(table.set_column(0, "x0", pa.array([np.inf] * 7000)), tmp_path / "data.parquet", row_group_size=100)
+    with pytest.raises(ValueError, match="infinity") as caught:
+        TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "label", weight="w")
+    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    assert caught.tb is not None  # the traceback is alive still
+
+
 def test_labels_that_are_missing_are_refused(table, tmp_path):
     labels = [None, *table["label"].to_pylist()[1:]]
     pq.write_table(table.set_column(5, "label", pa.array(labels)), tmp_path / "none.parquet")

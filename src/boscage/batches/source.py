@@ -6,7 +6,7 @@ iterator. `open_source` looks at what the user passed and refuses what can be re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,7 @@ class Source:
         """Read all rows once more: batches as the user has them."""
         return read_ahead(self.start(), _READ_AHEAD) if self.reads_files else self.start()
 
-    def batches(self) -> Iterator[RawBatch]:
+    def batches(self) -> Generator[RawBatch, None, None]:
         """Read all rows once more; a batch is good until the next is taken."""
         if not self.reads_files:
             yield from self._convert(None)
