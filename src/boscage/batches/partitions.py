@@ -218,7 +218,7 @@ def look_at_partition(asked: Asked, partition: Partition, n_rows: int) -> Any:
     rows = asked.prepare(raw)
     if len(rows) != n_rows:
         raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
-    return asked.look.look(rows)
+    return asked.look.look(rows, 1)
 
 
 def merge_answers(asked: Asked, answers: list[Any]) -> Any:

@@ -28,7 +28,7 @@ class Question(Protocol):
 class Look(Protocol):
     """A question whose answers for some rows are merged without rounding, so that their order does not matter."""
 
-    def look(self, rows: Rows) -> Any:
+    def look(self, rows: Rows, threads: int) -> Any:
         """Answer for some rows."""
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -152,7 +152,7 @@ class BatchPasses:
             for rows in map(self._prepare, batches):
                 if not len(rows):
                     continue
-                seen = question.look(rows)
+                seen = question.look(rows, self._threads)
                 found = seen if n == 0 else question.merge(found, seen)
                 n += len(rows)
         self._check_rows(n)
