@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -19,8 +20,10 @@ from hypothesis import strategies as st
 
 from boscage import Axis, IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
 from boscage._weights import Grid, exact_sums, snap_weights, sum_value
+from boscage.batches.files import read_ahead
 from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
+from boscage.batches.source import open_source
 
 
 def saved(tree, folder):
@@ -270,6 +273,109 @@ def test_csv(table, tmp_path):
     assert saved(tree.fit_batches(tmp_path / "all.csv", "label", weight="w"), tmp_path) == expected
 
 
+def datasets(table, folder):
+    pa.feather.write_feather(table, folder / "small.arrow", compression="zstd", chunksize=900)
+    yield pa.dataset.dataset(folder / "small.arrow", format="ipc")
+    coded = table.set_column(table.schema.get_field_index("label"), "label", table["label"].dictionary_encode())
+    pq.write_table(coded, folder / "coded.parquet", row_group_size=3000)
+    yield folder / "coded.parquet"
+    shuffled = table.select(["w", "x4", "label", "x0", "x1", "x2", "x3"])
+    (folder / "orders").mkdir()
+    pq.write_table(table.slice(0, 3000), folder / "orders" / "a.parquet")
+    pq.write_table(shuffled.slice(3000), folder / "orders" / "b.parquet")
+    yield folder / "orders"
+    double = table.set_column(0, "x0", table["x0"].cast(pa.float64()))
+    pq.write_table(table.slice(0, 3000), folder / "orders" / "a.parquet")
+    pq.write_table(double.slice(3000), folder / "orders" / "b.parquet")
+    yield pa.dataset.dataset(folder / "orders", schema=table.schema)
+    both = pa.concat_tables([table, table])
+    both = both.append_column("half", pa.array([1] * 7000 + [2] * 7000))
+    pq.write_table(both, folder / "both.parquet", row_group_size=4000)
+    yield (
+        pa.dataset.dataset(folder / "both.parquet", schema=both.schema).filter(pa.dataset.field("half") == 2),
+        ["half"],
+    )
+    pa.dataset.write_dataset(
+        table.append_column("day", pa.array([1] * 4000 + [2] * 3000)),
+        folder / "days",
+        format="parquet",
+        partitioning=pa.dataset.partitioning(pa.schema([("day", pa.int64())]), flavor="hive"),
+    )
+    yield pa.dataset.dataset(folder / "days", partitioning="hive"), ["day"]
+
+
+@pytest.mark.parametrize("group_bytes", [0, 1 << 26])
+def test_every_dataset_gives_the_same_tree(table, expected, tmp_path, monkeypatch, group_bytes):
+    monkeypatch.setattr("boscage.batches.files._GROUP_BYTES", group_bytes)
+    for source in datasets(table, tmp_path):
+        source, drop = source if isinstance(source, tuple) else (source, [])
+        opened = open_source(source, "label", "w", drop=drop)
+        tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6).fit_batches(opened)
+        assert saved(tree, tmp_path) == expected, source
+
+
+def test_a_column_in_the_names_of_folders_is_a_column(table, tmp_path):
+    days = table.append_column("day", pa.array([1] * 4000 + [2] * 3000))
+    pa.dataset.write_dataset(
+        days,
+        tmp_path / "days",
+        format="parquet",
+        partitioning=pa.dataset.partitioning(pa.schema([("day", pa.int64())]), flavor="hive"),
+    )
+    source = pa.dataset.dataset(tmp_path / "days", partitioning="hive")
+    found = TopDownTreeClassifier("stochastic", max_leaf_nodes=6).fit_batches(source, "label", weight="w")
+    plain = TopDownTreeClassifier("stochastic", max_leaf_nodes=6).fit_batches(days, "label", weight="w")
+    assert found.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3", "x4", "day"]
+    assert found.tree_.value.tobytes() == plain.tree_.value.tobytes()
+
+
+def test_axis_trees_from_files(tmp_path):
+    X, y, weight = mixed_columns(9000, 1, np.float32)
+    table = pa.table({f"x{j}": X[:, j] for j in range(X.shape[1])} | {"y": y, "w": weight})
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=700)
+    tree = TopDownTreeClassifier(Axis(max_bins=20), max_leaf_nodes=10)
+    expected = saved(tree.fit(pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]), y, weight), tmp_path)
+    assert saved(tree.fit_batches(tmp_path / "data.parquet", "y", weight="w"), tmp_path) == expected
+
+
+def test_no_thread_is_left_after_an_error(table, tmp_path):
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=100)
+    with pytest.raises(ValueError, match="not numeric") as caught:
+        TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "x0")
+    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    pq.write_table(table.set_column(0, "x0", pa.array([np.inf] * 7000)), tmp_path / "data.parquet", row_group_size=100)
+    with pytest.raises(ValueError, match="infinity") as caught:
+        TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "label", weight="w")
+    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    assert caught.tb is not None  # the traceback is alive still
+
+
+def test_labels_that_are_missing_are_refused(table, tmp_path):
+    labels = [None, *table["label"].to_pylist()[1:]]
+    pq.write_table(table.set_column(5, "label", pa.array(labels)), tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match="row 0 has no label"):
+        TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "none.parquet", "label", weight="w")
+
+
+def test_reading_ahead_keeps_order_hands_on_errors_and_ends_early():
+    assert list(read_ahead(iter(range(20)), 2)) == list(range(20))
+
+    def failing():
+        yield 1
+        raise OSError("the disk is gone")
+
+    ahead = read_ahead(failing(), 1)
+    assert next(ahead) == 1
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(ahead)
+    read = []
+    ahead = read_ahead((read.append(i) or i for i in range(100)), 1)
+    assert next(ahead) == 0
+    ahead.close()
+    assert len(read) < 5
+    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+
+
 def test_what_can_be_read_only_once_is_refused_at_once():
     X, y, _ = make_data(n=100)
     read = []
@@ -367,6 +473,30 @@ print(peak() - before)
 def test_memory_does_not_grow_with_rows():
     done = subprocess.run([sys.executable, "-c", MEMORY.format(batches=25)], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 12_000  # kB; all rows together are 50 MB
+
+
+FILE_MEMORY = """
+import numpy as np, pyarrow as pa, pyarrow.parquet as pq, time
+from boscage import TopDownTreeClassifier
+
+rng = np.random.default_rng(0)
+schema = pa.schema([(f"x{{j}}", pa.float32()) for j in range(10)] + [("y", pa.int8())])
+with pq.ParquetWriter({path!r}, schema) as writer:
+    for _ in range({groups}):
+        X = rng.normal(size=(20_000, 10)).astype(np.float32)
+        columns = {{f"x{{j}}": X[:, j] for j in range(10)}} | {{"y": (X[:, 0] > X[:, 1]).astype(np.int8)}}
+        writer.write_table(pa.table(columns))
+before = pa.default_memory_pool().max_memory()
+TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit_batches({path!r}, "y")
+print(before, pa.default_memory_pool().max_memory())
+"""
+
+
+def test_files_are_not_read_far_ahead(tmp_path):
+    code = FILE_MEMORY.format(path=str(tmp_path / "rows.parquet"), groups=50)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    before, after = map(int, done.stdout.split())
+    assert max(before, after) < 12e6  # all rows together are 40 MB
 
 
 def test_predict_batches_writes_parquet(table, tmp_path):

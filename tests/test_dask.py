@@ -20,6 +20,7 @@ from dask.delayed import delayed  # noqa: E402
 from distributed.utils import get_mp_context  # noqa: E402
 
 import boscage.dask as boscage_dask  # noqa: E402
+from boscage.batches.partitions import to_loaders, to_partitions  # noqa: E402
 from boscage.dask import ClusterError, TopDownTreeClassifier  # noqa: E402
 
 pytestmark = pytest.mark.timeout(240)
@@ -209,6 +210,46 @@ def test_workers_come_and_go(cluster, data, expected, monkeypatch):
     assert saved(fit(collections(data, range(1000, N, 1000), _slowly))) == expected
 
 
+def test_adaptive_clusters(cluster, data, expected):
+    scale(cluster, 1)
+    adaptive = cluster[0].adapt(minimum=1, maximum=3, interval="100ms")
+    try:
+        assert saved(fit(collections(data, range(1000, N, 1000), _slowly))) == expected
+    finally:
+        adaptive.stop()
+
+
+def test_results_on_the_cluster_and_tasks_that_partitions_share(client, data, expected):
+    cuts = [3000, 6000]
+    kept = dask.persist(*collections(data, cuts))
+    assert saved(fit(kept)) == expected
+    assert all(isinstance(part, list) for part in to_loaders(to_partitions(*kept)))
+    shared = delayed(_itself, pure=False)(data, 0)  # one task brings everything
+    lazy = [da.from_delayed(shared[i], array.shape, array.dtype) for i, array in enumerate(data)]
+    lazy = [array.rechunk({0: (3000, 3000, N - 6000)}) for array in lazy]
+    assert all(isinstance(part, list) for part in to_loaders(to_partitions(*lazy)))
+    assert saved(fit(lazy)) == expected
+
+
+def test_a_partition_is_loaded_once_in_a_pass(client, data, expected, tmp_path):
+    def load(number, a, b):
+        with open(tmp_path / str(number), "a") as log:
+            log.write("x")
+        return [array[a:b] for array in data]
+
+    parts = [delayed(load, nout=3, pure=False)(i, a, b) for i, (a, b) in enumerate([(0, 5000), (5000, N)])]
+    lengths = [5000, N - 5000]
+    lazy = [
+        da.concatenate(
+            [da.from_delayed(part[i], (n, *array.shape[1:]), array.dtype) for part, n in zip(parts, lengths)]
+        )
+        for i, array in enumerate(data)
+    ]
+    tree = fit(lazy)
+    assert saved(tree) == expected
+    assert [len((tmp_path / str(i)).read_text()) for i in range(2)] == [tree.reading_.passes] * 2
+
+
 def test_no_workers_left(cluster, data, monkeypatch):
     scale(cluster, 1)
     at_pass(monkeypatch, {3: lambda: scale(cluster, 0)})
@@ -285,7 +326,7 @@ def test_refusals(client, data):
         TopDownTreeClassifier("stochastic", max_message_mb=0).fit(X, y)
     with pytest.raises(IncompatibleParts, match="splits='stochastic'"):
         TopDownTreeClassifier("oc1").fit(X, y)
-    with pytest.raises(ClusterError, match="partition 0: ValueError: Input X contains NaN"):
+    with pytest.raises(ClusterError, match=r"partition [01]: ValueError: Input X contains NaN"):
         TopDownTreeClassifier("stochastic", retries=0).fit(X * np.nan, y)
 
 

@@ -9,6 +9,7 @@
 #include "grow.hpp"
 #include "run.hpp"
 #include "stochastic.hpp"
+#include "survey.hpp"
 
 namespace boscage::bind {
 
@@ -78,6 +79,21 @@ Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, 
     st::for_rows(rows, begin, end,
                  [&](const auto& tile, int64_t row) { st::add_to_variance(tile, row, unit, centre, scale, out); });
   });
+}
+
+// (smallest, largest) of each column, whether a number is missing, whether one is infinite.
+template <class T>
+nb::tuple survey(const Strided2<T>& X, int threads) {
+  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
+                         X.stride(1)};
+  ColumnSurvey<T> found;
+  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
+    Pool pool(threads);
+    found = survey_columns(matrix, pool, control);
+  });
+  return nb::make_tuple(give(std::vector<double>(found.low.begin(), found.low.end())),
+                        give(std::vector<double>(found.high.begin(), found.high.end())), found.has_missing,
+                        found.has_infinity);
 }
 
 // A pass on the side of the rows.
@@ -196,6 +212,7 @@ class StochasticGrowth {
 
 template <class T>
 void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
+  module.def("survey_columns", &survey<T>, nb::arg("X").noconvert(), nb::arg("threads"));
   module.def("sum_means", &sum_means<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
              nb::arg("first_block"), nb::arg("threads"));
   module.def("sum_squares", &sum_squares<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),

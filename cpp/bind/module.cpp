@@ -6,6 +6,7 @@ namespace nb = nanobind;
 
 namespace boscage::bind {
 void bind_batches(nb::module_&);
+void bind_bins(nb::module_&);
 void bind_criteria(nb::module_&);
 void bind_grow(nb::module_&);
 void bind_online(nb::module_&);
@@ -30,4 +31,5 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_refine(module);
   boscage::bind::bind_stochastic(module);
   boscage::bind::bind_batches(module);
+  boscage::bind::bind_bins(module);
 }

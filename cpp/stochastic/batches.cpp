@@ -38,14 +38,14 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
     : route_(route),
       frame_(frame),
       shape_(shape),
-      tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), kRouteLanes, kMostTileRows) /
-                 kRouteLanes * kRouteLanes),
+      tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), kRouteRows, kMostTileRows) /
+                 kRouteRows * kRouteRows),
       width_((frame.columns + kRouteLanes) / kRouteLanes * kRouteLanes),
       members_(static_cast<size_t>(shape.classes)) {
   for (const RouteStep& step : route.steps) {
     sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
     for (const auto& mean : step.mean)
-      if (!mean.empty()) centred_.emplace_back(static_cast<size_t>(kBlockRows + kRouteLanes));
+      if (!mean.empty()) centred_.emplace_back(static_cast<size_t>(kBlockRows + kRouteRows));
   }
   if (route.steps.empty()) sides_ = 1;
   const auto n = static_cast<size_t>(tile_rows_), sides = static_cast<size_t>(sides_);
@@ -88,7 +88,7 @@ void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64
 template <class T>
 void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first) {
   const Matrix<T>& X = rows.X;
-  const int64_t d = X.columns, padded = (count + kRouteLanes - 1) / kRouteLanes * kRouteLanes;
+  const int64_t d = X.columns, padded = (count + kRouteRows - 1) / kRouteRows * kRouteRows;
   const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
   if (d % 8 != 0) std::fill(by_column_.begin() + d / 8 * 8 * padded, by_column_.end(), 0.0);
   for (int64_t j = 0; j < d; ++j) {

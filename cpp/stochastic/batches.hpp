@@ -143,7 +143,9 @@ void for_rows(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, A
 // Sums over the blocks of some rows, reduced as far as they are neighbours: add(begin, end, thread, sums) of a block.
 template <class Add>
 PairwiseSum sum_rows(int64_t rows, int64_t first_block, size_t size, Pool& pool, const Control& control, Add add) {
-  const int64_t blocks = block_count(rows), round = 4 * pool.threads();
+  // Blocks that are summed before they are reduced: many, for threads to share, while their sums are small.
+  const int64_t blocks = block_count(rows), few = 4 * pool.threads();
+  const int64_t round = std::max(few, std::min<int64_t>(64, (1 << 18) / static_cast<int64_t>(size + 1)));
   PairwiseSum sum(first_block);
   for (int64_t first = 0; first < blocks; first += round) {
     std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));

@@ -10,6 +10,8 @@
 namespace boscage::stochastic {
 
 constexpr int64_t kRouteLanes = 8;
+// A tile has a multiple of so many rows.
+constexpr int64_t kRouteRows = 16;
 
 // Where a column lies in a tile held by column: whole groups of eight in order, the last columns where they are among
 // the last eight of a row; the other places of their group hold zeros.
@@ -31,7 +33,7 @@ struct RouteRun {
   int64_t counts[2];
 };
 
-// Rows: a multiple of kRouteLanes, those beyond the last have weight and reach 0.
+// Rows: a multiple of kRouteRows, those beyond the last have weight and reach 0.
 struct RouteTile {
   int64_t rows, columns, width;  // width: columns and a 1, rounded up to whole lanes
   const double* by_column;       // lane_places x rows

@@ -9,15 +9,39 @@ typedef int64_t Marks __attribute__((vector_size(BOSCAGE_WIDTH * 8)));
 inline Rows at(const double* from) { return *reinterpret_cast<const Rows*>(from); }
 inline void put(double* to, Rows value) { *reinterpret_cast<Rows*>(to) = value; }
 
-// theta.x of some rows: eight running sums, each column in its place.
-inline Rows score(const RouteTile& tile, const double* theta, int64_t first) {
-  const int64_t n = tile.rows, places = lane_places(tile.columns);
+// Rows that are scored together, so that a weight is loaded once for all of them.
+constexpr int kTogether = BOSCAGE_WIDTH == 8 ? 2 : 1;
+
+struct Scored {
+  Rows of[kTogether];
+};
+
+// theta.x of some rows: eight running sums, each column in its place. `tail` columns lie behind the last whole group;
+// the empty places of their group would add nothing.
+template <int tail>
+[[gnu::always_inline]] inline Scored score(const RouteTile& tile, const double* theta, int64_t first) {
+  const int64_t n = tile.rows, whole = tile.columns / 8 * 8;
   const double* x = tile.by_column + first;
-  Rows lane[8];
-  for (int k = 0; k < 8; ++k) lane[k] = at(x + k * n) * theta[k];
-  for (int64_t j = 8; j < places; j += 8)
-    for (int k = 0; k < 8; ++k) lane[k] += at(x + (j + k) * n) * theta[j + k];
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  Rows lane[kTogether][8];
+  const auto start = [&](int k) {
+    for (int r = 0; r < kTogether; ++r) lane[r][k] = at(x + k * n + r * BOSCAGE_WIDTH) * theta[k];
+  };
+  const auto add = [&](int64_t j, int k) {
+    for (int r = 0; r < kTogether; ++r) lane[r][k] += at(x + (j + k) * n + r * BOSCAGE_WIDTH) * theta[j + k];
+  };
+#pragma GCC unroll 8
+  for (int k = 0; k < 8; ++k) start(k);
+  for (int64_t j = 8; j < whole; j += 8)
+#pragma GCC unroll 8
+    for (int k = 0; k < 8; ++k) add(j, k);
+  if constexpr (tail != 0)
+#pragma GCC unroll 8
+    for (int k = 8 - tail; k < 8; ++k) add(whole, k);
+  Scored scored;
+  for (int r = 0; r < kTogether; ++r)
+    scored.of[r] = ((lane[r][0] + lane[r][1]) + (lane[r][2] + lane[r][3])) +
+                   ((lane[r][4] + lane[r][5]) + (lane[r][6] + lane[r][7]));
+  return scored;
 }
 
 // As a row's norm is measured: column j in place j mod 8.
@@ -40,34 +64,64 @@ inline void square(const RouteTile& tile, const double* shift, const double* fac
   }
 }
 
-inline void divide(const RouteTile& tile, RouteRun& run) {
+// One test on some rows whose score is known.
+[[gnu::always_inline]] inline void divide_rows(const RouteTile& tile, const RouteRun& run, int64_t i, Rows score_of,
+                                               Marks& lefts, Marks& rights) {
   const Rows one = Rows{} + 1.0;
+  const Rows norm = at(tile.norm + i), weight = at(tile.weight + i);
+  const Rows reach = run.reach != nullptr ? at(run.reach + i) : (weight > 0.0 ? one : Rows{});
+  Rows tilt = norm * (score_of + run.offset);
+  tilt = tilt > one ? one : tilt;
+  tilt = tilt < -one ? -one : tilt;
+  Rows left = reach * ((1 - tilt) / 2), right = reach * ((1 + tilt) / 2);
+  left = left < run.cut_left ? Rows{} : left;
+  right = right < run.cut_right ? Rows{} : right;
+  lefts -= left != 0.0;
+  rights -= right != 0.0;
+  if (run.left != nullptr) put(run.left + i, left);
+  if (run.right != nullptr) put(run.right + i, right);
+  if (run.left_weight != nullptr) {
+    put(run.left_weight + i, weight * left);
+    put(run.left_lever + i, weight * left * norm);
+  }
+  if (run.right_weight != nullptr) {
+    put(run.right_weight + i, weight * right);
+    put(run.right_lever + i, weight * right * norm);
+  }
+}
+
+template <int tail>
+void divide_with_tail(const RouteTile& tile, RouteRun& run) {
   Marks lefts{}, rights{};
-  for (int64_t i = 0; i < tile.rows; i += BOSCAGE_WIDTH) {
-    const Rows norm = at(tile.norm + i), weight = at(tile.weight + i);
-    const Rows reach = run.reach != nullptr ? at(run.reach + i) : (weight > 0.0 ? one : Rows{});
-    Rows tilt = norm * (score(tile, run.theta, i) + run.offset);
-    tilt = tilt > one ? one : tilt;
-    tilt = tilt < -one ? -one : tilt;
-    Rows left = reach * ((1 - tilt) / 2), right = reach * ((1 + tilt) / 2);
-    left = left < run.cut_left ? Rows{} : left;
-    right = right < run.cut_right ? Rows{} : right;
-    lefts -= left != 0.0;
-    rights -= right != 0.0;
-    if (run.left != nullptr) put(run.left + i, left);
-    if (run.right != nullptr) put(run.right + i, right);
-    if (run.left_weight != nullptr) {
-      put(run.left_weight + i, weight * left);
-      put(run.left_lever + i, weight * left * norm);
-    }
-    if (run.right_weight != nullptr) {
-      put(run.right_weight + i, weight * right);
-      put(run.right_lever + i, weight * right * norm);
-    }
+  for (int64_t i = 0; i < tile.rows; i += kTogether * BOSCAGE_WIDTH) {
+    const Scored scored = score<tail>(tile, run.theta, i);
+    for (int r = 0; r < kTogether; ++r) divide_rows(tile, run, i + r * BOSCAGE_WIDTH, scored.of[r], lefts, rights);
   }
   for (int k = 0; k < BOSCAGE_WIDTH; ++k) {
     run.counts[0] += lefts[k];
     run.counts[1] += rights[k];
+  }
+}
+
+inline void divide(const RouteTile& tile, RouteRun& run) {
+  // Fewer than eight columns fill one group, with zeros in its empty places.
+  switch (tile.columns < 8 ? 0 : tile.columns % 8) {
+    case 0:
+      return divide_with_tail<0>(tile, run);
+    case 1:
+      return divide_with_tail<1>(tile, run);
+    case 2:
+      return divide_with_tail<2>(tile, run);
+    case 3:
+      return divide_with_tail<3>(tile, run);
+    case 4:
+      return divide_with_tail<4>(tile, run);
+    case 5:
+      return divide_with_tail<5>(tile, run);
+    case 6:
+      return divide_with_tail<6>(tile, run);
+    default:
+      return divide_with_tail<7>(tile, run);
   }
 }
 

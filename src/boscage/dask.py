@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +27,24 @@ except ImportError as error:
 
 import boscage
 from boscage._progress import Progress
+from boscage.batches.partitions import (
+    Asked,
+    ClusterError,
+    answer_across,
+    answer_partition,
+    join_runs,
+    look_at_partition,
+    merge_answers,
+    row_chunks,
+    row_partitions,
+    survey_partition,
+    to_loaders,
+    to_partitions,
+    weigh_partition,
+)
 from boscage.batches.reading import Look, Question, Reading
-from boscage.batches.reduction import Parts, join, total
-from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
-from boscage.batches.source import raw_batch
+from boscage.batches.reduction import total
+from boscage.batches.rows import BLOCK_ROWS
 from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
 from boscage.criteria import Criterion
 from boscage.growth import Growth
@@ -44,10 +58,6 @@ Floats = npt.NDArray[np.float64]
 
 _JOINED_AT_ONCE = 8
 _POLL_SECONDS = 0.5
-
-
-class ClusterError(RuntimeError):
-    """The cluster could not do its part: no workers, a partition that fails, other versions."""
 
 
 class TopDownTreeClassifier(LocalClassifier):
@@ -197,11 +207,11 @@ min_impurity_decrease, ccp_alpha, polish, categorical_features, class_weight, n_
         if not dask.is_dask_collection(X):
             return getattr(super(), method)(X)
         model = delayed(self.to_local(), traverse=False)
-        chunks = _row_chunks(X)
+        chunks = row_chunks(X)
         call = delayed(_predict_partition, pure=True)
         blocks = [
             da.from_delayed(call(model, method, part, dtype, width), shape=(length, *width), dtype=dtype)
-            for part, length in zip(_row_partitions(X), chunks)
+            for part, length in zip(row_partitions(X), chunks)
         ]
         return da.concatenate(blocks)
 
@@ -220,50 +230,6 @@ def _client(client: Client | None) -> Client:
             "no Dask client is there. Make one first, for example distributed.Client(n_workers=2), or pass client=; "
             "TopDownTreeClassifier.fit_batches needs none."
         ) from None
-
-
-def _row_partitions(X: Any) -> list[Delayed]:
-    """Return the partitions of a collection, each with all its columns."""
-    if isinstance(X, da.Array):
-        X = X.rechunk({1: -1}) if X.ndim == 2 and len(X.chunks[1]) > 1 else X
-        return list(X.to_delayed().ravel())
-    return list(X.to_delayed())
-
-
-def _row_chunks(X: Any) -> tuple[float, ...]:
-    return tuple(X.chunks[0]) if isinstance(X, da.Array) else (np.nan,) * X.npartitions
-
-
-def to_partitions(X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Delayed, Delayed, Delayed | None]]:
-    """Return (X, y, weight) of each partition, with equal cuts where all of them are known."""
-    for name, value in (("X", X), ("y", y)):
-        if not dask.is_dask_collection(value):
-            raise TypeError(
-                f"{name} is a {type(value).__name__}, not a dask array or dataframe. Convert it, for example with "
-                "dask.array.from_array, or use boscage.TopDownTreeClassifier."
-            )
-    if getattr(X, "ndim", 2) != 2:
-        raise ValueError(f"X has {X.ndim} dimensions. Pass an array of shape (n, d).")
-    if sample_weight is not None and not dask.is_dask_collection(sample_weight):
-        raise TypeError(f"sample_weight is a {type(sample_weight).__name__}. Pass a dask array or series.")
-    cuts = _row_chunks(X)
-    columns = [_row_partitions(X)]
-    for name, value in (("y", y), ("sample_weight", sample_weight)):
-        if value is None:
-            continue
-        if isinstance(value, da.Array) and not np.isnan([*cuts, *value.chunks[0]]).any() and value.chunks[0] != cuts:
-            if sum(value.chunks[0]) != sum(cuts):
-                raise ValueError(f"X has {sum(cuts)} rows and {name} {sum(value.chunks[0])}. Pass one per row.")
-            value = value.rechunk((cuts,))
-        columns.append(_row_partitions(value))
-        if len(columns[-1]) != len(columns[0]):
-            raise ValueError(
-                f"X has {len(columns[0])} partitions and {name} {len(columns[-1])}. Partition them alike, for example "
-                "by repartition or compute_chunk_sizes."
-            )
-    if sample_weight is None:
-        return [(part, labels, None) for part, labels in zip(*columns)]
-    return list(zip(*columns))
 
 
 class Cluster:
@@ -351,99 +317,6 @@ def _raise_from(future: Future, where: str) -> None:
     raise ClusterError(f"{where}: {type(error).__name__}: {error}") from error
 
 
-class Asked(NamedTuple):
-    """What a task must know besides its rows; the version is compared in every task, whoever the worker is."""
-
-    version: str
-    owner: str
-    allow_nan: bool
-    prepare: Preparation | None = None
-    question: Question | None = None
-    look: Look | None = None
-
-
-class Answer(NamedTuple):
-    """Sums of the blocks inside a partition, and the rows at its ends, which belong to blocks it has not whole."""
-
-    inside: Parts
-    head: Rows | None
-    tail: Rows | None
-
-
-def _check_version(asked: Asked) -> None:
-    if boscage.__version__ != asked.version:
-        raise ClusterError(
-            f"a worker has boscage {boscage.__version__} and the client {asked.version}. Install the same version on "
-            "all of them."
-        )
-
-
-def _raw(X: Any, y: Any, weight: Any) -> RawBatch | None:
-    if len(X) == 0:
-        return None
-    if len(y) != len(X) or (weight is not None and len(weight) != len(X)):
-        raise ValueError(f"a partition has {len(X)} rows of X and {len(y)} labels. Partition X and y alike.")
-    return raw_batch((X, y) if weight is None else (X, y, weight), None, None)
-
-
-def _survey_partition(asked: Asked, X: Any, y: Any, weight: Any) -> Survey | None:
-    _check_version(asked)
-    raw = _raw(X, y, weight)
-    return None if raw is None else Survey.of(raw, asked.owner, allow_nan=asked.allow_nan)
-
-
-def _weigh_partition(asked: Asked, X: Any, y: Any, weight: Any) -> WeightSurvey | None:
-    _check_version(asked)
-    raw = _raw(X, y, weight)
-    if raw is None or asked.prepare is None:
-        return None
-    return asked.prepare.survey_weights(raw)
-
-
-def _answer_partition(asked: Asked, X: Any, y: Any, weight: Any, first_row: int, n_rows: int) -> Answer:
-    """Answer a question for the blocks inside a partition that begins with this row of all that count."""
-    _check_version(asked)
-    raw = _raw(X, y, weight)
-    if raw is None or asked.prepare is None or asked.question is None:
-        return Answer([], None, None)
-    rows = asked.prepare(raw)
-    if len(rows) != n_rows:
-        raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
-    start = min(-first_row % BLOCK_ROWS, n_rows)
-    stop = max(start, n_rows - (first_row + n_rows) % BLOCK_ROWS)
-    inside = asked.question.sums(rows.part(start, stop), (first_row + start) // BLOCK_ROWS, 1) if stop > start else []
-    return Answer(inside, rows.part(0, start) if start else None, rows.part(stop, n_rows) if stop < n_rows else None)
-
-
-def _answer_across(asked: Asked, block: int, pieces: list[Rows]) -> Parts:
-    """Answer a question for a block that lies across partitions."""
-    _check_version(asked)
-    assert asked.question is not None
-    return asked.question.sums(stack(pieces), block, 1)
-
-
-def _join(runs: list[Parts]) -> Parts:
-    return join(runs)
-
-
-def _look_at_partition(asked: Asked, X: Any, y: Any, weight: Any, n_rows: int) -> Any:
-    """Answer a question of exact answers for a partition."""
-    _check_version(asked)
-    raw = _raw(X, y, weight)
-    if raw is None or asked.prepare is None or asked.look is None:
-        return None
-    rows = asked.prepare(raw)
-    if len(rows) != n_rows:
-        raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
-    return asked.look.look(rows)
-
-
-def _merge(asked: Asked, answers: list[Any]) -> Any:
-    _check_version(asked)
-    assert asked.look is not None
-    return reduce(asked.look.merge, answers)
-
-
 class ClusterPasses:
     """Passes over the partitions of dask collections.
 
@@ -451,8 +324,8 @@ class ClusterPasses:
     ----------
     cluster : Cluster
         Computes tasks.
-    partitions : list of (X, y, weight)
-        Delayed.
+    partitions : list of lists
+        X, y and perhaps weights of each, delayed.
     owner, class_weight, allow_nan
         As in `BatchPasses`.
     max_message_mb : float
@@ -464,7 +337,7 @@ class ClusterPasses:
     def __init__(
         self,
         cluster: Cluster,
-        partitions: list[tuple[Delayed, Delayed, Delayed | None]],
+        partitions: list[list[Delayed]],
         owner: str,
         class_weight: Any,
         *,
@@ -473,12 +346,12 @@ class ClusterPasses:
         progress: Progress,
     ) -> None:
         self._cluster = cluster
-        self._partitions = partitions
+        self._partitions = to_loaders(partitions)
         self._progress = progress
         self._asked = Asked(boscage.__version__, owner, allow_nan)
         self.max_message_mb = max_message_mb
         self.n_passes = 0
-        surveys: list[Survey | None] = self._on_partitions(_survey_partition, self._asked)
+        surveys: list[Survey | None] = self._on_partitions(survey_partition, self._asked)
         found = [survey for survey in surveys if survey is not None]
         if not found:
             raise ValueError("X holds no rows. Pass at least one partition with rows.")
@@ -500,10 +373,10 @@ class ClusterPasses:
     def _on_partitions(self, task: Callable[..., Any], asked: Asked) -> list[Any]:
         self._begin()
         shared, call = delayed(asked, traverse=False), delayed(task, pure=False)
-        return self._cluster.compute([call(shared, *partition) for partition in self._partitions])
+        return self._cluster.compute([call(shared, partition) for partition in self._partitions])
 
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
-        weights = self._on_partitions(_weigh_partition, self._asked._replace(prepare=prepare))
+        weights = self._on_partitions(weigh_partition, self._asked._replace(prepare=prepare))
         self._lengths = [0 if weight is None else weight.count for weight in weights]
         merged: WeightSurvey = reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
         return merged
@@ -512,42 +385,43 @@ class ClusterPasses:
         """Answer a question by one pass over all partitions."""
         self._begin()
         shared = delayed(self._asked._replace(question=question), traverse=False)
-        answer, across = delayed(_answer_partition, pure=False, nout=3), delayed(_answer_across, pure=False)
+        answer, across = delayed(answer_partition, pure=False), delayed(answer_across, pure=False)
         tasks: list[Delayed] = []
         runs: list[Delayed] = []
-        waiting: list[Delayed] = []  # pieces of the block that is not yet whole
+        waiting: list[Delayed] = []  # partitions with rows of the block that is not yet whole
         row = 0
         for partition, length in zip(self._partitions, self._lengths):
             if not length:
                 continue
-            task = answer(shared, *partition, row, length)
+            task = answer(shared, partition, row, length)
             tasks.append(task)
-            inside, head, tail = task
             end = row + length
             first, last = -(-row // BLOCK_ROWS), end // BLOCK_ROWS  # blocks first .. last - 1 lie inside
             if row % BLOCK_ROWS:
-                waiting.append(head)
+                waiting.append(task)
                 if end >= first * BLOCK_ROWS:
                     runs.append(across(shared, first - 1, waiting))
                     waiting = []
             if last > first:
-                runs.append(inside)
+                runs.append(task)
             if end % BLOCK_ROWS and end > first * BLOCK_ROWS:
-                waiting.append(tail)
+                waiting.append(task)
             row = end
         if waiting:
             runs.append(across(shared, row // BLOCK_ROWS, waiting))
-        gather = delayed(_join, pure=False)
-        while len(runs) > 1:
+        gather = delayed(join_runs, pure=False)
+        while True:
             runs = [gather(runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]
+            if len(runs) == 1:
+                break
         return total(self._cluster.compute(tasks, runs[0])[0])
 
     def collect(self, question: Look) -> Any:
         """Answer a question of exact answers by one pass over all partitions."""
         self._begin()
         shared = delayed(self._asked._replace(look=question), traverse=False)
-        look, merge = delayed(_look_at_partition, pure=False), delayed(_merge, pure=False)
-        tasks = [look(shared, *part, length) for part, length in zip(self._partitions, self._lengths) if length]
+        look, merge = delayed(look_at_partition, pure=False), delayed(merge_answers, pure=False)
+        tasks = [look(shared, part, length) for part, length in zip(self._partitions, self._lengths) if length]
         runs = list(tasks)
         while len(runs) > 1:
             runs = [merge(shared, runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]

@@ -8,7 +8,9 @@ descending through the digits of the numbers' order-preserving bits: one pass fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,19 +28,12 @@ Numbers = npt.NDArray[Any]
 
 _DIGIT_BITS = 8
 _DIGITS = 1 << _DIGIT_BITS
-
-
-def to_keys(values: Numbers) -> Numbers:
-    """Integers in the order of the numbers: negative ones with all bits flipped, others with the sign's."""
-    plain = values + values.dtype.type(0)  # −0 and 0 are one value
-    bits = plain.view(np.uint32 if plain.dtype == np.float32 else np.uint64)
-    sign = bits.dtype.type(1) << bits.dtype.type(8 * bits.dtype.itemsize - 1)
-    keys: Numbers = np.where(bits & sign, ~bits, bits | sign)
-    return keys
+_NO_STEPS = np.empty((0, 2), np.int32)
+_NO_ROUTE = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.uint8), _NO_STEPS, _NO_STEPS)
 
 
 def from_keys(keys: Numbers) -> Numbers:
-    """Return the numbers of keys."""
+    """Return the numbers of keys: bits turned so that they lie in the order of the numbers, see `count_digits`."""
     sign = keys.dtype.type(1) << keys.dtype.type(8 * keys.dtype.itemsize - 1)
     bits = np.where(keys & sign, keys ^ sign, ~keys)
     values: Numbers = bits.view(np.float32 if keys.dtype == np.uint32 else np.float64)
@@ -51,7 +46,7 @@ class Distinct:
 
     most: int
 
-    def look(self, rows: Rows) -> list[tuple[Numbers | None, float]]:
+    def look(self, rows: Rows, threads: int) -> list[tuple[Numbers | None, float]]:
         """Look at some rows."""
         return [self._column(rows.X[:, j], rows.weight) for j in range(rows.X.shape[1])]
 
@@ -81,22 +76,12 @@ class Digits:
     prefixes: tuple[Numbers, ...]
     shift: int
 
-    def look(self, rows: Rows) -> list[Floats]:
+    def look(self, rows: Rows, threads: int) -> list[Floats]:
         """Look at some rows."""
-        return [self._column(rows, column, prefixes) for column, prefixes in zip(self.columns, self.prefixes)]
-
-    def _column(self, rows: Rows, column: int, prefixes: Numbers) -> Floats:
-        values = rows.X[:, column]
-        is_here = ~np.isnan(values)
-        keys = to_keys(np.ascontiguousarray(values[is_here]))
-        keys = keys >> keys.dtype.type(self.shift)
-        head = keys >> keys.dtype.type(_DIGIT_BITS)
-        place = np.minimum(np.searchsorted(prefixes, head), len(prefixes) - 1)
-        chosen = prefixes[place] == head
-        cell = place[chosen] * _DIGITS + (keys[chosen] & keys.dtype.type(_DIGITS - 1)).astype(np.int64)
-        weight = rows.weight[is_here][chosen] if len(rows.weight) else None
-        counted = np.bincount(cell, weight, len(prefixes) * _DIGITS)
-        return counted.astype(np.float64).reshape(len(prefixes), _DIGITS)
+        wanted = zip(self.columns, self.prefixes)
+        with ThreadPoolExecutor(threads) as pool:
+            found = pool.map(lambda each: _core.digit_counts(rows.X, each[0], rows.weight, each[1], self.shift), wanted)
+            return list(found)
 
     def merge(self, one: Any, other: Any) -> list[Floats]:
         """Return what both say together."""
@@ -109,23 +94,24 @@ class Edges:
 
     last: tuple[Numbers, ...]
 
-    def bins(self, X: Numbers, column: int) -> npt.NDArray[np.int64]:
-        """Return the bin of each row; the number of bins for a missing value."""
-        found: npt.NDArray[np.int64] = np.searchsorted(self.last[column], X[:, column])
-        return found
+    @cached_property
+    def native(self) -> tuple[npt.NDArray[np.int64], Numbers]:
+        """First place of each column and the number of places; largest value by place, with one for missing numbers."""
+        start = np.concatenate([[0], np.cumsum([len(last) + 1 for last in self.last])]).astype(np.int64)
+        places = np.concatenate([np.append(last, last.dtype.type(np.nan)) for last in self.last])
+        return start, places
 
-    def look(self, rows: Rows) -> list[Numbers]:
-        """Look at some rows."""
-        smallest = []
-        for column, last in enumerate(self.last):
-            first = np.full(len(last) + 1, np.inf, rows.X.dtype)
-            np.fmin.at(first, self.bins(rows.X, column), rows.X[:, column])
-            smallest.append(first[:-1])
+    def __getstate__(self) -> dict[str, Any]:
+        return {"last": self.last}
+
+    def look(self, rows: Rows, threads: int) -> Numbers:
+        """Look at some rows: the smallest value by place."""
+        smallest: Numbers = _core.bin_minima(rows.X, *self.native, threads)
         return smallest
 
-    def merge(self, one: Any, other: Any) -> list[Numbers]:
+    def merge(self, one: Numbers, other: Numbers) -> Numbers:
         """Return what both say together."""
-        return [np.minimum(mine, theirs) for mine, theirs in zip(one, other)]
+        return np.minimum(one, other)
 
 
 @dataclass(frozen=True)
@@ -136,42 +122,13 @@ class Histograms:
     n_classes: int
     route: tuple[npt.NDArray[Any], ...] | None = None
 
-    def look(self, rows: Rows) -> Floats:
+    def look(self, rows: Rows, threads: int) -> Floats:
         """Look at some rows."""
-        bins = [self.edges.bins(rows.X, column) for column in range(len(self.edges.last))]
-        members = self._members(bins, len(rows))
-        return np.concatenate([self._histogram(rows, bins, chosen) for chosen in members])
-
-    def _members(self, bins: list[npt.NDArray[np.int64]], n: int) -> list[npt.NDArray[np.int64]]:
-        """Rows of each wanted node."""
-        everything = np.arange(n)
-        if self.route is None:
-            return [everything]
-        feature, position, missing_left, steps, histograms = self.route
-        members: list[Any] = [None] * (int(histograms.max()) + 1)
-        at: dict[int, npt.NDArray[np.int64]] = {0: everything}
-        for step in range(len(feature)):
-            here = at.pop(step)
-            bin_of = bins[feature[step]][here]
-            is_missing = bin_of == len(self.edges.last[feature[step]])
-            left = np.where(is_missing, bool(missing_left[step]), bin_of < position[step])
-            for side, chosen in enumerate((left, ~left)):
-                if steps[step, side] >= 0:
-                    at[int(steps[step, side])] = here[chosen]
-                if histograms[step, side] >= 0:
-                    members[int(histograms[step, side])] = here[chosen]
-        return members
-
-    def _histogram(self, rows: Rows, bins: list[npt.NDArray[np.int64]], chosen: npt.NDArray[np.int64]) -> Floats:
-        labels, k = rows.y[chosen], self.n_classes
-        weight = rows.weight[chosen] if len(rows.weight) else None
-        sums, counts = [], []
-        for column, bin_of in enumerate(bins):
-            places = len(self.edges.last[column]) + 1
-            mine = bin_of[chosen]
-            sums.append(np.bincount(mine * k + labels, weight, places * k))
-            counts.append(np.bincount(mine, minlength=places))
-        return np.concatenate([*sums, *counts]).astype(np.float64)
+        route = _NO_ROUTE if self.route is None else self.route
+        found: Floats = _core.bin_histograms(
+            rows.X, rows.y, rows.weight, *self.edges.native, *route, self.n_classes, threads
+        )
+        return found
 
     def merge(self, one: Floats, other: Floats) -> Floats:
         """Return what both say together."""
@@ -221,12 +178,12 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
     first = passes.collect(edges)
     question = Histograms(edges, job.n_classes)
     root = passes.collect(question)
-    start = np.concatenate([[0], np.cumsum([len(last) + 1 for last in edges.last])]).astype(np.int64)
+    start, last = edges.native
     weight = float(root[: start[1] * job.n_classes].sum())
     growth = _core.AxisGrowth(
         start,
-        _by_place(first),
-        _by_place(list(edges.last)),
+        _by_place(first, start),
+        _by_place(last, start),
         np.array(exact, np.uint8),
         passes.survey.dtype == np.float32,
         job.n_classes,
@@ -243,6 +200,8 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
     return arrays
 
 
-def _by_place(columns: list[Numbers]) -> Floats:
-    """Numbers of all bins, with a place for missing values behind each column."""
-    return np.concatenate([np.append(column.astype(np.float64), 0.0) for column in columns])
+def _by_place(values: Numbers, start: npt.NDArray[np.int64]) -> Floats:
+    """Numbers of all bins, 0 at the places of missing ones."""
+    places = values.astype(np.float64)
+    places[start[1:] - 1] = 0.0
+    return places

@@ -35,7 +35,7 @@ def predict_batches(
     writer, n = None, 0
     try:
         with Progress("predicting: rows", estimator.verbose) as progress:
-            for X in _inputs(estimator, opened.start(), target):
+            for X in _inputs(estimator, opened.given(), target):
                 table = pa.table(_columns(estimator, X, proba))
                 if writer is None:
                     writer = pq.ParquetWriter(part, table.schema)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +28,7 @@ class Question(Protocol):
 class Look(Protocol):
     """A question whose answers for some rows are merged without rounding, so that their order does not matter."""
 
-    def look(self, rows: Rows) -> Any:
+    def look(self, rows: Rows, threads: int) -> Any:
         """Answer for some rows."""
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -97,9 +98,10 @@ class BatchPasses:
         self.n_passes = 0
         self.bytes_read = 0
         survey: Survey | None = None
-        for batch in self._read():
-            seen = Survey.of(batch, owner, allow_nan=allow_nan)
-            survey = seen if survey is None else survey.merge(seen)
+        with closing(self._read()) as batches:
+            for batch in batches:
+                seen = Survey.of(batch, owner, allow_nan=allow_nan, threads=threads)
+                survey = seen if survey is None else survey.merge(seen)
         if survey is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
         prepared = preparation(survey, owner, class_weight, self._weigh)
@@ -110,22 +112,25 @@ class BatchPasses:
         """What has been read so far."""
         return Reading(self.n_passes, self.survey.rows, self.bytes_read)
 
-    def _read(self) -> Iterator[RawBatch]:
+    def _read(self) -> Generator[RawBatch, None, None]:
+        """Read all rows once more; closed in time, a thread that reads ahead ends with the pass."""
         self.n_passes += 1
         show: Callable[[int], None] | None = self._progress.callback
-        for batch in self._source.batches():
-            yield batch
-            self._rows_read += len(batch.X)
-            self.bytes_read += batch.n_bytes
-            if show is not None:
-                self._progress.text = f"pass {self.n_passes}, {self.bytes_read / 1e6:,.0f} MB read; rows"
-                show(self._rows_read)
+        with closing(self._source.batches()) as batches:
+            for batch in batches:
+                yield batch
+                self._rows_read += len(batch.X)
+                self.bytes_read += batch.n_bytes
+                if show is not None:
+                    self._progress.text = f"pass {self.n_passes}, {self.bytes_read / 1e6:,.0f} MB read; rows"
+                    show(self._rows_read)
 
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
         found: WeightSurvey | None = None
-        for batch in self._read():
-            seen = prepare.survey_weights(batch)
-            found = seen if found is None else found.merge(seen)
+        with closing(self._read()) as batches:
+            for batch in batches:
+                seen = prepare.survey_weights(batch)
+                found = seen if found is None else found.merge(seen)
         assert found is not None  # the first pass has seen rows
         return found
 
@@ -133,21 +138,23 @@ class BatchPasses:
         """Answer a question by one pass over all rows."""
         parts: Parts = []
         n = 0
-        for first_block, rows in in_blocks(map(self._prepare, self._read())):
-            parts = join([parts, question.sums(rows, first_block, self._threads)])
-            n += len(rows)
+        with closing(self._read()) as batches:
+            for first_block, rows in in_blocks(map(self._prepare, batches)):
+                parts = join([parts, question.sums(rows, first_block, self._threads)])
+                n += len(rows)
         self._check_rows(n)
         return total(parts)
 
     def collect(self, question: Look) -> Any:
         """Answer a question of exact answers by one pass over all rows."""
         found, n = None, 0
-        for rows in map(self._prepare, self._read()):
-            if not len(rows):
-                continue
-            seen = question.look(rows)
-            found = seen if n == 0 else question.merge(found, seen)
-            n += len(rows)
+        with closing(self._read()) as batches:
+            for rows in map(self._prepare, batches):
+                if not len(rows):
+                    continue
+                seen = question.look(rows, self._threads)
+                found = seen if n == 0 else question.merge(found, seen)
+                n += len(rows)
         self._check_rows(n)
         return found
 

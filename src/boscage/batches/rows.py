@@ -22,11 +22,22 @@ _NO_WEIGHT = np.empty(0)
 
 
 @dataclass(frozen=True)
+class CodedLabels:
+    """Labels as places in an array of values, of which some may not occur."""
+
+    codes: npt.NDArray[np.int32]
+    values: npt.NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+@dataclass(frozen=True)
 class RawBatch:
     """Some rows as the source gives them: ``X`` a matrix of floats, labels, weights or None."""
 
     X: npt.NDArray[Any]
-    y: npt.NDArray[Any]
+    y: npt.NDArray[Any] | CodedLabels
     weight: Floats | None
     names: tuple[str, ...] | None = None
     n_bytes: int = 0
@@ -47,6 +58,10 @@ class Rows:
         """Return rows start .. stop − 1 without a copy."""
         return Rows(self.X[start:stop], self.y[start:stop], self.weight[start:stop] if len(self.weight) else _NO_WEIGHT)
 
+    def copy(self) -> Rows:
+        """Return the same rows in memory of their own."""
+        return Rows(self.X.copy(), self.y.copy(), self.weight.copy())
+
     @property
     def n_bytes(self) -> int:
         """Memory they take."""
@@ -64,8 +79,12 @@ def stack(parts: list[Rows]) -> Rows:
 
 
 def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
-    """Cut batches again, so that each but the last holds whole blocks: pairs (number of the first block, rows)."""
-    block, waiting, held = 0, [], 0
+    """Cut batches again, so that each but the last holds whole blocks: pairs (number of the first block, rows).
+
+    A batch is not kept: the next one may lie in its memory.
+    """
+    block, held = 0, 0
+    waiting: list[Rows] = []
     for batch in batches:
         start = 0
         if held:
@@ -73,6 +92,7 @@ def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
             waiting.append(batch.part(0, start))
             held += start
             if held % BLOCK_ROWS:
+                waiting[-1] = waiting[-1].copy()
                 continue
             yield block, stack(waiting)
             block, waiting, held = block + held // BLOCK_ROWS, [], 0
@@ -81,7 +101,6 @@ def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
             yield block, batch.part(start, stop)
             block += (stop - start) // BLOCK_ROWS
         if stop < len(batch):
-            rest = batch.part(stop, len(batch))
-            waiting, held = [Rows(rest.X.copy(), rest.y.copy(), rest.weight.copy())], len(rest)
+            waiting, held = [batch.part(stop, len(batch)).copy()], len(batch) - stop
     if held:
         yield block, stack(waiting)

@@ -12,12 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boscage import _core
 from boscage._labels import encode_labels
 from boscage._validation import Dataset, check_values
 from boscage._weights import Grid, check_sample_weight, class_factors, exact_sums, sum_value, times_class_weight
-from boscage.batches.rows import RawBatch, Rows
+from boscage.batches.rows import CodedLabels, RawBatch, Rows
 
 Floats = npt.NDArray[np.float64]
+
+
+def encode(y: npt.NDArray[Any] | CodedLabels, owner: str) -> tuple[npt.NDArray[np.int32], npt.NDArray[Any]]:
+    """Return (codes, classes) of labels, the classes sorted."""
+    if not isinstance(y, CodedLabels):
+        return encode_labels(y, owner)
+    present = np.flatnonzero(np.bincount(y.codes, minlength=len(y.values)))
+    if not len(present):
+        return np.empty(0, np.int32), np.empty(0, y.values.dtype)
+    codes, classes = encode_labels(y.values[present], owner)
+    table = np.zeros(len(y.values), np.int32)
+    table[present] = codes
+    return table[y.codes], classes
 
 
 @dataclass(frozen=True)
@@ -55,9 +69,8 @@ class WeightSurvey:
 
 def column_ranges(X: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     """Smallest and largest number of each column; (∞, −∞) where there is none."""
-    if not len(X):
-        return np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-    return np.fmin.reduce(X, axis=0).astype(np.float64), np.fmax.reduce(X, axis=0).astype(np.float64)
+    low, high, _, _ = _core.survey_columns(X, 1)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -77,18 +90,21 @@ class Survey:
     has_missing: bool
 
     @classmethod
-    def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool) -> Survey:
+    def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool, threads: int = 1) -> Survey:
         """Look at a batch and refuse what no fit could take."""
         X = batch.X
-        codes, classes = encode_labels(batch.y, owner)
+        codes, classes = encode(batch.y, owner)
         if len(codes) != len(X):
             raise ValueError(f"a batch has {len(X)} rows of X and {len(codes)} labels. Pass one label per row.")
         # A batch may weigh nothing; all of them together may not.
         is_void = batch.weight is not None and not np.any(batch.weight)
         weight = np.zeros(len(X)) if is_void else check_sample_weight(batch.weight, len(X))
-        has_missing = check_values(owner, X, allow_nan)
+        low, high, has_missing, has_infinity = _core.survey_columns(X, threads)
+        if has_missing or has_infinity:
+            check_values(owner, X, allow_nan)
         weighed = None if weight is None else WeightSurvey.of(weight, X)
-        low, high = column_ranges(X) if weighed is None else (weighed.low, weighed.high)
+        if weighed is not None:
+            low, high = weighed.low, weighed.high
         mass = np.bincount(codes, minlength=len(classes)).tolist()
         return cls(
             rows=len(X),
@@ -152,9 +168,9 @@ class Preparation:
     grid: Grid | None = None
     has_weights: bool = False
 
-    def codes(self, y: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+    def codes(self, y: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[np.int32]:
         """Return class codes of labels that the survey has seen."""
-        codes, found = encode_labels(y, self.owner)
+        codes, found = encode(y, self.owner)
         if len(found) == len(self.classes) and np.array_equal(found, self.classes):
             return codes
         places = np.searchsorted(self.classes, found)

@@ -1,0 +1,104 @@
+// Counting rows by bins of their columns, for axis trees over batches.
+#include <stdexcept>
+
+#include "arrays.hpp"
+#include "bin_counts.hpp"
+#include "run.hpp"
+
+namespace boscage::bind {
+
+namespace {
+
+constexpr size_t kShortWork = 1 << 15;
+
+template <class T>
+Matrix<T> matrix_of(const Strided2<T>& X) {
+  return {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)};
+}
+
+template <class T>
+BinEdges<T> edges_of(const In1<int64_t>& start, const In1<T>& last, const Strided2<T>& X) {
+  if (start.size() != X.shape(1) + 1 || start.data()[X.shape(1)] != static_cast<int64_t>(last.size()))
+    throw std::invalid_argument("the edges of bins do not fit the columns.");
+  return {{start.data(), start.data() + start.size()}, {last.data(), last.data() + last.size()}};
+}
+
+template <class T>
+nb::object bin_histograms(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight,
+                          const In1<int64_t>& start, const In1<T>& last, const In1<int32_t>& feature,
+                          const In1<int64_t>& position, const In1<uint8_t>& missing_left, const In2<int32_t>& next,
+                          const In2<int32_t>& histogram, int32_t classes, int threads) {
+  const BinEdges<T> edges = edges_of(start, last, X);
+  const size_t n = feature.size();
+  if (y.size() != X.shape(0) || (weight.size() != 0 && weight.size() != X.shape(0)) || position.size() != n ||
+      missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n)
+    throw std::invalid_argument("the arrays of a pass do not fit together.");
+  for (const int32_t label : view(y))
+    if (label < 0 || label >= classes) throw std::invalid_argument("y holds a class that is not known.");
+  std::vector<BinStep> steps(n);
+  for (size_t i = 0; i < n; ++i) {
+    steps[i].feature = feature.data()[i];
+    steps[i].position = position.data()[i];
+    steps[i].missing_left = missing_left.data()[i] != 0;
+    if (steps[i].feature < 0 || steps[i].feature >= edges.columns())
+      throw std::invalid_argument("a step of a pass has no column.");
+    for (size_t side = 0; side < 2; ++side) {
+      steps[i].step[side] = next(i, side);
+      steps[i].histogram[side] = histogram(i, side);
+      if (next(i, side) != -1 && (next(i, side) <= static_cast<int32_t>(i) || next(i, side) >= static_cast<int32_t>(n)))
+        throw std::invalid_argument("a step of a pass leads nowhere.");
+    }
+  }
+  std::vector<double> found;
+  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
+    Pool pool(threads);
+    found = count_bins<T>({matrix_of(X), view(y), view(weight)}, edges, steps, classes, pool, control);
+  });
+  return nb::cast(give(std::move(found)));
+}
+
+template <class T>
+nb::object bin_minima(const Strided2<T>& X, const In1<int64_t>& start, const In1<T>& last, int threads) {
+  const BinEdges<T> edges = edges_of(start, last, X);
+  std::vector<T> found;
+  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
+    Pool pool(threads);
+    found = smallest_in_bins(matrix_of(X), edges, pool, control);
+  });
+  return nb::cast(give(std::move(found)));
+}
+
+template <class T, class Key>
+nb::object digit_counts(const Strided2<T>& X, int64_t column, const In1<double>& weight, const In1<Key>& prefixes,
+                        int shift) {
+  if (column < 0 || column >= static_cast<int64_t>(X.shape(1)) || (weight.size() != 0 && weight.size() != X.shape(0)) ||
+      shift < 0 || shift > static_cast<int>(8 * sizeof(Key)) - 8)
+    throw std::invalid_argument("there are no such digits.");
+  std::vector<double> found;
+  {
+    nb::gil_scoped_release release;
+    found = count_digits<T, Key>(matrix_of(X), column, view(weight), view(prefixes), shift);
+  }
+  return nb::cast(give(std::move(found), {prefixes.size(), 256}));
+}
+
+template <class T, class Key>
+void bind_numbers(nb::module_& module) {
+  module.def("bin_histograms", &bin_histograms<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
+             nb::arg("weight").noconvert(), nb::arg("start").noconvert(), nb::arg("last").noconvert(),
+             nb::arg("feature").noconvert(), nb::arg("position").noconvert(), nb::arg("missing_left").noconvert(),
+             nb::arg("next").noconvert(), nb::arg("histogram").noconvert(), nb::arg("classes"), nb::arg("threads"));
+  module.def("bin_minima", &bin_minima<T>, nb::arg("X").noconvert(), nb::arg("start").noconvert(),
+             nb::arg("last").noconvert(), nb::arg("threads"));
+  module.def("digit_counts", &digit_counts<T, Key>, nb::arg("X").noconvert(), nb::arg("column"),
+             nb::arg("weight").noconvert(), nb::arg("prefixes").noconvert(), nb::arg("shift"));
+}
+
+}  // namespace
+
+void bind_bins(nb::module_& module) {
+  bind_numbers<float, uint32_t>(module);
+  bind_numbers<double, uint64_t>(module);
+}
+
+}  // namespace boscage::bind

@@ -1,0 +1,212 @@
+"""Files and datasets as sources: one piece of a file after the other, so that memory holds a few batches of it.
+
+A scanner of pyarrow's reads up to a gigabyte ahead of whoever works on its batches. Parquet is therefore read row group
+by row group, Arrow batch by batch and CSV as a stream; `read_ahead` lets a thread read the next batches while this one
+works on a batch. Only what these readers do not know (partitions in folder names, files of different columns, datasets
+in memory) is left to scanners.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import queue
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv"}
+# Rows that are read at once from files, and about their bytes: wide rows are read fewer at a time.
+BATCH_ROWS = 1 << 17
+BATCH_BYTES = 1 << 25
+_GROUP_BYTES = 1 << 26
+_BUFFER_BYTES = 1 << 18
+_CSV_BLOCK_BYTES = 1 << 23
+_POLL_SECONDS = 0.1
+
+T = TypeVar("T")
+
+
+def read_ahead(batches: Iterator[T], depth: int) -> Iterator[T]:
+    """Let a thread bring the batches while the caller works on one.
+
+    Parameters
+    ----------
+    batches : iterator
+        Is used by that thread alone.
+    depth : int
+        Batches that may wait; with the one in work and the one being read, depth + 2 are there at any time.
+    """
+    waiting: queue.Queue[tuple[T | None, BaseException | None]] = queue.Queue(depth)
+    is_over = threading.Event()
+
+    def put(batch: T | None, error: BaseException | None) -> None:
+        while not is_over.is_set():
+            try:
+                waiting.put((batch, error), timeout=_POLL_SECONDS)
+                return
+            except queue.Full:
+                pass
+
+    def read() -> None:
+        try:
+            for batch in batches:
+                put(batch, None)
+                if is_over.is_set():
+                    return
+            put(None, None)
+        except BaseException as error:  # the caller's thread raises it
+            put(None, error)
+
+    reader = threading.Thread(target=read, name="boscage-reader", daemon=True)
+    reader.start()
+    try:
+        while True:
+            batch, error = waiting.get()
+            if error is not None:
+                raise error
+            if batch is None:
+                return
+            yield batch
+    finally:
+        is_over.set()
+        reader.join()
+
+
+def is_path(source: Any) -> bool:
+    """Whether a source is the name of a file, a folder or a pattern."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def is_dataset(source: Any) -> bool:
+    """Whether a source is a dataset of pyarrow's."""
+    return type(source).__module__.startswith("pyarrow") and hasattr(source, "scanner")
+
+
+def files_dataset(source: Any) -> Any:
+    """Open one path, pattern or folder, or a list of paths, as a dataset; files in order of their names."""
+    try:
+        import pyarrow.dataset as ds
+    except ImportError as error:
+        raise ImportError("reading files in batches needs the package pyarrow (pip install 'boscage[dask]')") from error
+    paths = [os.fspath(path) for path in source] if isinstance(source, (list, tuple)) else [os.fspath(source)]
+    found: list[str] = []
+    for path in paths:
+        if os.path.isdir(path):
+            inside = [str(name) for name in Path(path).rglob("*") if name.suffix.lower() in _FORMATS]
+            if not inside:
+                raise FileNotFoundError(f"{path}: the folder holds no Parquet, Arrow or CSV file")
+            found += sorted(inside)
+        elif any(mark in path for mark in "*?["):
+            matches = sorted(glob.glob(path, recursive=True))
+            if not matches:
+                raise FileNotFoundError(f"{path}: no file has such a name")
+            found += matches
+        elif os.path.exists(path):
+            found.append(path)
+        else:
+            raise FileNotFoundError(f"no such file: {path}")
+    formats = {_FORMATS.get(Path(path).suffix.lower(), Path(path).suffix) for path in found}
+    if len(formats) > 1 or formats - set(_FORMATS.values()):
+        raise ValueError(f"source holds files of the kinds {sorted(formats)}. Pass files of one kind: {_kinds()}.")
+    return ds.dataset(found, format=formats.pop())
+
+
+def _kinds() -> str:
+    return ", ".join(_FORMATS)
+
+
+def dataset_start(
+    dataset: Any, target: str | None, weight: str | None, needs_target: bool, drop: Collection[str]
+) -> Callable[[], Iterator[Any]]:
+    """Return a function that begins to read a dataset: record batches in the order of its rows."""
+    if needs_target:
+        if target is None:
+            raise ValueError("target=None is not allowed with files and datasets. Pass the column of labels.")
+        check_columns(dataset.schema.names, target, weight)
+    for name in drop:
+        check_columns(dataset.schema.names, None, None, drop=name)
+    columns = [name for name in dataset.schema.names if name not in drop]
+    rows = max(4096, min(BATCH_ROWS, BATCH_BYTES // (8 * len(columns)) // 4096 * 4096))
+    return lambda: _read(dataset, columns, rows)
+
+
+def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    """Read fragment by fragment."""
+    try:
+        fragments = dataset.get_fragments()
+    except ValueError:  # the rows of a filtered dataset are known to scanners alone
+        yield from dataset.to_batches(columns=columns, batch_size=rows)
+        return
+    reader = _reader(dataset)
+    for fragment in fragments:
+        if reader is not None and _is_plain(fragment, dataset.schema, columns):
+            yield from reader(fragment, dataset.schema, columns, rows)
+        else:
+            pieces = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+            for piece in pieces:
+                yield from piece.to_batches(schema=dataset.schema, columns=columns, batch_size=rows)
+
+
+def _reader(dataset: Any) -> Callable[[Any, Any, list[str], int], Iterator[Any]] | None:
+    kind = getattr(getattr(dataset, "format", None), "default_extname", "")
+    if kind == "csv":
+        from pyarrow.dataset import CsvFileFormat
+
+        return _read_csv if dataset.format.equals(CsvFileFormat()) else None
+    return {"parquet": _read_parquet, "arrow": _read_ipc}.get(kind)
+
+
+def _is_plain(fragment: Any, schema: Any, columns: list[str]) -> bool:
+    """Whether a file holds the columns as the dataset has them: none in the name of its folder, none cast or absent."""
+    own = fragment.physical_schema
+    return all(own.get_field_index(name) >= 0 and own.field(name).type == schema.field(name).type for name in columns)
+
+
+def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile
+
+    # Without buffers all columns of a row group are loaded at once; with them their bytes are copied once more.
+    largest = max((group.total_byte_size for group in fragment.row_groups), default=0)
+    buffer_size = _BUFFER_BYTES if largest > _GROUP_BYTES else 0
+    with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=buffer_size) as file:
+        for group in fragment.row_groups:
+            # One call for all row groups keeps those that are read already.
+            for batch in file.iter_batches(rows, row_groups=[group.id], columns=columns):
+                yield batch.select(columns)
+
+
+def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    from pyarrow.ipc import IpcReadOptions, open_file
+
+    chosen = [fragment.physical_schema.get_field_index(name) for name in columns]
+    with fragment.open() as opened, open_file(opened, options=IpcReadOptions(included_fields=chosen)) as file:
+        for number in range(file.num_record_batches):
+            batch = file.get_batch(number).select(columns)
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+
+def _read_csv(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    from pyarrow.csv import ConvertOptions, ReadOptions, open_csv
+
+    types = {name: schema.field(name).type for name in columns}
+    options = ConvertOptions(column_types=types, include_columns=columns)
+    with (
+        fragment.open() as opened,
+        open_csv(opened, ReadOptions(block_size=_CSV_BLOCK_BYTES), convert_options=options) as stream,
+    ):
+        for batch in stream:
+            for start in range(0, batch.num_rows, rows):
+                yield batch.slice(start, rows)
+
+
+def check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:
+    """Refuse names that are not columns of a source, or are two things at once."""
+    for role, name in (("target", target), ("weight", weight), ("drop", drop)):
+        if name is not None and name not in names:
+            shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
+            raise ValueError(f"{role}={name!r} is not a column of the source. Its columns are {shown}.")
+    if target is not None and target == weight:
+        raise ValueError(f"weight={weight!r} is the column of labels too. Pass another column, or None.")
