@@ -4,7 +4,10 @@
 // Multiplications and additions stay apart and lanes are fixed, so all of them give the same bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
@@ -31,5 +34,22 @@ BOSCAGE_INLINE Lanes load(const float* from) {
 BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
 BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
 BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+
+// Memory that begins where a cache line does: lanes that cross lines cost twice.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* place, size_t) { ::operator delete(place, kLine); }
+  bool operator==(const LineAllocator&) const { return true; }
+};
+
+template <class T>
+using LineVector = std::vector<T, LineAllocator<T>>;
 
 }  // namespace boscage

@@ -244,7 +244,8 @@ def test_wodt_tables_and_figures(small_wodt, tmp_path, monkeypatch):
     assert "0.9665" in table  # printed
     assert "letter" not in table  # not at hand
     cells = json.loads((tmp_path / "wodt.json").read_text()).values()
-    assert len(cells) == 2 * 3 + 2  # OC1 and the random starts were not asked for
+    assert len(cells) == 2 * 3 + 1  # OC1 and the random starts were not asked for
+    assert "| wine | APDT |" in (tmp_path / "wodt-figure-2.md").read_text()  # from the fit of the tables
     scores = {c["name"]: np.mean(c["result"]["accuracy"]) for c in cells if "accuracy" in c["result"]}
     assert scores["tables wine WODT trial 0"] > 0.93
     curve = next(c["result"] for c in cells if c["name"] == "depth wine WODT trial 0")

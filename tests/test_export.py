@@ -131,22 +131,22 @@ def test_the_side_of_missing_values():
 
 
 def test_linear_tests_by_their_largest_terms():
-    assert headings(linear()) == ["-3.00 * b + 2.00 * a <= 0.50", "-3.00 * b + 2.00 * a >  0.50"]
-    assert headings(linear(), max_terms=1)[0] == "-3.00 * b + (1 more) <= 0.50"
+    assert headings(linear()) == ["-1.00 * b + 0.67 * a <= 0.17", "-1.00 * b + 0.67 * a >  0.17"]
+    assert headings(linear(), max_terms=1)[0] == "-1.00 * b + (1 more) <= 0.17"
     # What counts is the weight times the spread of the column.
     spread = Schema(3, feature_names=("a", "b", "c"), spread=[5.0, 0.1, 1.0])
-    assert headings(linear(schema=spread))[0] == "2.00 * a - 3.00 * b <= 0.50"
+    assert headings(linear(schema=spread))[0] == "1.00 * a - 1.50 * b <= 0.25"
     sparse_weights = replace(linear(), weights=sparse.csr_array([[2.0, -3.0, 0.0]]))
     assert headings(sparse_weights) == headings(linear())
     assert headings(linear(((0.0, 0.0, 0.0),)))[0] == "0.00 <= 0.50"
 
 
 def test_linear_tests_in_the_users_units():
-    # 2(a - 1)·10 - 3(b - 0)·1 + 4·0.5 <= 0.5, that is 20a - 3b <= 18.5.
+    # 2(a - 1)·10 - 3(b - 0)·1 + 4·0.5 <= 0.5, that is 20a - 3b <= 18.5; divided by 3.
     row_map = InputMap(shift=[1.0, 0, 0], scale=[10.0, 1, 1], constant=0.5)
     tree = linear(((2.0, -3.0, 0.0, 4.0),), input_map=row_map)
     tree.check()
-    assert headings(tree)[0] == "-3.00 * b + 20.00 * a <= 18.50"
+    assert headings(tree)[0] == "-1.00 * b + 6.67 * a <= 6.17"
     assert headings(replace(tree, routing="logistic"))[0] == (
         "left,  p(right) = sigmoid(-3.00 * b + 20.00 * a - 18.50)"
     )
@@ -154,7 +154,7 @@ def test_linear_tests_in_the_users_units():
         "right, p(right) = (1 + clip(-3.00 * b + 20.00 * a - 18.50)) / 2"
     )
     unit = replace(tree, input_map=replace(row_map, unit_rows=True))
-    assert headings(unit)[0] == "(-3.00 * b + 20.00 * a - 18.00) / norm <= 0.50"
+    assert headings(unit)[0] == "(-1.00 * b + 6.67 * a - 6.00) / norm <= 0.17"
     assert headings(replace(unit, routing="logistic"))[0] == (
         "left,  p(right) = sigmoid((-3.00 * b + 20.00 * a - 18.00) / norm - 0.50)"
     )
@@ -174,7 +174,7 @@ def test_coded_categories_and_leaf_models_are_told():
     schema = Schema(3, feature_names=("a", "b", "c"), n_categories=[0, 2, 0])
     coded = linear(schema=schema, input_map=InputMap(code_offset=[-1, 0, -1], codes=[0.1, 0.9]))
     coded.check()
-    assert headings(coded)[0] == "-3.00 * code(b) + 2.00 * a <= 0.50"
+    assert headings(coded)[0] == "-1.00 * code(b) + 0.67 * a <= 0.17"
     models = stump(leaf_models=LeafModels(np.zeros((2, 2, 3)), np.zeros((2, 2))))
     assert "class: by the linear model of the leaf" in export_text(models)
 

@@ -1,5 +1,7 @@
 """HHCART, OC1, CART-LC and CO2: searches against plain references, and what must not change their trees."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -213,6 +215,32 @@ def test_numbers_for_categories_carry_the_classes(name, splits):
 
 
 @all_families
-def test_sparse_rows_are_refused(splits):
-    with pytest.raises(TypeError, match="needs dense data"):
-        fit(splits, sparse.csr_array(np.eye(3)), [0, 1, 1])
+def test_sparse_rows_give_the_tree_of_dense_ones(splits, rng):
+    X, y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=2)
+    X[rng.random(X.shape) < 0.6] = 0
+    X[:, 3] += 5  # no zeros: its mean is far from 0
+    X[rng.random(X.shape) < 0.02] = np.nan
+    w = rng.integers(0, 3, len(y))
+    rows = sparse.csr_array(X)
+    dense, thin = (fit(splits, table, y, w, criterion="entropy", max_depth=2) for table in (X, rows))
+    np.testing.assert_allclose(thin.tree_.input_map.fill, dense.tree_.input_map.fill, rtol=1e-12)
+    assert root_drop(thin) == pytest.approx(root_drop(dense), rel=0.02)  # sums of another order, so another path
+    assert (thin.predict(X) == dense.predict(X)).mean() > 0.9
+    np.testing.assert_array_equal(thin.apply(rows), thin.apply(X))
+    counts = np.bincount(thin.apply(rows[w > 0]), minlength=thin.tree_.node_count)
+    leaves = thin.tree_.is_leaf
+    np.testing.assert_array_equal(counts[leaves], thin.tree_.n_node_samples[leaves])
+
+
+@pytest.mark.parametrize("splits", [Householder(), CO2(max_iter=20), CartLC(elimination=0)], ids=repr)
+def test_wide_sparse_rows_need_no_dense_memory(splits, rng):
+    """A dense copy would have 2.4 gigabytes, a covariance of the columns 72."""
+    n, d = 3000, 10**5
+    noise = sparse.random_array((n, d), density=1e-6, format="csr", rng=rng)
+    y = rng.integers(0, 2, n)
+    signal = sparse.csr_array((np.ones(n), (np.arange(n), 7 + y)), shape=(n, d))
+    part = type(splits)(**{**splits.get_params(), "time_limit": 2.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tree = fit(part, noise + signal, y, max_leaf_nodes=2)
+    assert tree.score(noise + signal, y) == 1

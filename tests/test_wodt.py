@@ -40,6 +40,24 @@ def test_value_and_gradient_against_the_reference(node):
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 40])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_nodes_are_read_once_with_the_same_result(rng, classes, dtype):
+    """From 256 kB the gradient is summed by class together with the value, whatever the order of the rows."""
+    n, d = 5001, 30
+    X, w, theta = rng.normal(size=(n, d)).astype(dtype), rng.uniform(0, 2, n), rng.normal(size=d + 1)
+    y = rng.integers(0, classes, n).astype(np.int32)
+    expected, slope = soft_entropy(theta, X.astype(float), y, w, classes, 0.1)
+    for order in (np.arange(n), np.argsort(y, kind="stable")):
+        args = np.ascontiguousarray(X[order]), y[order], w[order], classes, 0.1, theta
+        value, gradient = _core.soft_entropy(*args, 1)
+        assert value == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+        again, threads = _core.soft_entropy(*args, 3)
+        assert again == value
+        np.testing.assert_array_equal(threads, gradient)
+
+
 def test_gradient_against_finite_differences(rng):
     X, y, w = rng.normal(size=(60, 5)), rng.integers(0, 3, 60).astype(np.int32), rng.exponential(size=60)
     theta = rng.normal(size=6)

@@ -31,20 +31,34 @@ struct Problem {
   int threads;
 };
 
+// The user's rows, borrowed: the arrays must outlive it.
 struct Table {
   AnyRows rows;
+  size_t count;
   size_t numbers;  // stored
 };
 
 template <class T>
-Table table(const Strided2<T>& X) {
+Table dense_table(const Strided2<T>& X) {
   return {
       Matrix<T>{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)},
-      X.size()};
+      X.shape(0), X.size()};
+}
+
+template <class T, class Index>
+Table sparse_table(const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
+  if (offsets.size() == 0 || indices.size() != entries.size())
+    throw std::invalid_argument("X: the CSR matrix is broken.");
+  const size_t count = offsets.size() - 1;
+  const SparseRows<T, Index> rows{entries.data(), indices.data(),
+                                  offsets.data(), static_cast<int64_t>(count),
+                                  columns,        static_cast<int64_t>(entries.size())};
+  return {rows, count, entries.size()};
 }
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
               const nb::object& progress) {
+  if (X.count != problem.y.size()) throw std::invalid_argument("X and y must have the same number of rows.");
   Grown tree;
   Scaling scaling;
   int64_t columns = 0;
@@ -82,64 +96,37 @@ nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily&
   return out;
 }
 
-Wodt make_wodt(double l2, int n_init, int max_iter, double tolerance, bool recut, double sparsity_tolerance,
-               uint64_t seed) {
+nb::dict grow_wodt(const Table& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
+                   bool recut, double sparsity_tolerance, uint64_t seed, const nb::object& progress) {
   WodtOptions options{l2, n_init, recut, sparsity_tolerance, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
-  return Wodt(options);
-}
-
-template <class T>
-nb::dict grow_wodt(const Strided2<T>& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
-                   bool recut, double sparsity_tolerance, uint64_t seed, nb::object progress) {
-  const Wodt family = make_wodt(l2, n_init, max_iter, tolerance, recut, sparsity_tolerance, seed);
-  return grow(table(X), problem, family, nullptr, progress);
-}
-
-template <class T, class Index>
-nb::dict grow_sparse_wodt(const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns,
-                          const Problem& problem, double l2, int n_init, int max_iter, double tolerance, bool recut,
-                          double sparsity_tolerance, uint64_t seed, nb::object progress) {
-  if (offsets.size() != problem.y.size() + 1 || indices.size() != entries.size())
-    throw std::invalid_argument("X: the CSR matrix is broken.");
-  const SparseRows<T, Index> rows{entries.data(), indices.data(),
-                                  offsets.data(), static_cast<int64_t>(problem.y.size()),
-                                  columns,        static_cast<int64_t>(entries.size())};
-  const Wodt family = make_wodt(l2, n_init, max_iter, tolerance, recut, sparsity_tolerance, seed);
-  return grow({rows, entries.size()}, problem, family, nullptr, progress);
+  return grow(X, problem, Wodt(options), nullptr, progress);
 }
 
 PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
 
-template <class T>
-nb::dict grow_householder(const Strided2<T>& X, const Problem& problem, double time_limit, nb::object progress) {
+nb::dict grow_householder(const Table& X, const Problem& problem, double time_limit, const nb::object& progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, Householder(deadline), deadline, progress);
+  return grow_timed(X, problem, Householder(deadline), deadline, progress);
 }
 
-template <class T>
-nb::dict grow_oc1(const Strided2<T>& X, const Problem& problem, const std::string& init, int restarts, int jumps,
-                  int order, uint64_t seed, double time_limit, nb::object progress) {
+nb::dict grow_oc1(const Table& X, const Problem& problem, const std::string& init, int restarts, int jumps, int order,
+                  uint64_t seed, double time_limit, const nb::object& progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline,
-                    progress);
+  return grow_timed(X, problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline, progress);
 }
 
-template <class T>
-nb::dict grow_cart_lc(const Strided2<T>& X, const Problem& problem, const std::string& init, double tolerance,
-                      double elimination, uint64_t seed, double time_limit, nb::object progress) {
+nb::dict grow_cart_lc(const Table& X, const Problem& problem, const std::string& init, double tolerance,
+                      double elimination, uint64_t seed, double time_limit, const nb::object& progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline,
-                    progress);
+  return grow_timed(X, problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline, progress);
 }
 
-template <class T>
-nb::dict grow_co2(const Strided2<T>& X, const Problem& problem, const std::string& init, double nu, double eta,
-                  int max_iter, bool recut, uint64_t seed, double time_limit, nb::object progress) {
+nb::dict grow_co2(const Table& X, const Problem& problem, const std::string& init, double nu, double eta, int max_iter,
+                  bool recut, uint64_t seed, double time_limit, const nb::object& progress) {
   const Deadline deadline(time_limit);
-  return grow_timed(table(X), problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline,
-                    progress);
+  return grow_timed(X, problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline, progress);
 }
 
 // The objective alone, for tests: value and gradient at theta on rows that are scaled already.
@@ -192,37 +179,41 @@ void bind_oblique(nb::module_& module) {
           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
           nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
           nb::arg("min_drop"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
-  const auto define = [&]<class T>(T) {
-    module.def("grow_wodt", &grow_wodt<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("l2"),
-               nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
-               nb::arg("sparsity_tolerance"), nb::arg("seed"), nb::arg("progress").none());
-    module.def("grow_householder", &grow_householder<T>, nb::arg("X").noconvert(), nb::arg("problem"),
-               nb::arg("time_limit"), nb::arg("progress").none());
-    module.def("grow_oc1", &grow_oc1<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"),
-               nb::arg("restarts"), nb::arg("jumps"), nb::arg("order"), nb::arg("seed"), nb::arg("time_limit"),
-               nb::arg("progress").none());
-    module.def("grow_cart_lc", &grow_cart_lc<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"),
-               nb::arg("tolerance"), nb::arg("elimination"), nb::arg("seed"), nb::arg("time_limit"),
-               nb::arg("progress").none());
-    module.def("grow_co2", &grow_co2<T>, nb::arg("X").noconvert(), nb::arg("problem"), nb::arg("init"), nb::arg("nu"),
-               nb::arg("eta"), nb::arg("max_iter"), nb::arg("recut"), nb::arg("seed"), nb::arg("time_limit"),
-               nb::arg("progress").none());
+  nb::class_<Table> table(module, "ObliqueRows", "Rows to grow a tree on, dense or CSR; borrowed, never copied.");
+  const auto define_dense = [&]<class T>(T) {
+    table.def(
+        "__init__", [](Table* self, const Strided2<T>& X) { new (self) Table(dense_table(X)); },
+        nb::arg("X").noconvert(), nb::keep_alive<1, 2>());
     module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
                nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),
                nb::arg("threads"));
   };
-  define(float{});
-  define(double{});
-  const auto define_sparse = [&](auto function) {
-    module.def("grow_wodt", function, nb::arg("entries").noconvert(), nb::arg("indices").noconvert(),
-               nb::arg("offsets").noconvert(), nb::arg("columns"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
-               nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
-               nb::arg("seed"), nb::arg("progress").none());
+  define_dense(float{});
+  define_dense(double{});
+  const auto define_sparse = [&]<class T, class Index>(T, Index) {
+    table.def(
+        "__init__",
+        [](Table* self, const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
+          new (self) Table(sparse_table(entries, indices, offsets, columns));
+        },
+        nb::arg("entries").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("columns"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
   };
-  define_sparse(&grow_sparse_wodt<float, int32_t>);
-  define_sparse(&grow_sparse_wodt<float, int64_t>);
-  define_sparse(&grow_sparse_wodt<double, int32_t>);
-  define_sparse(&grow_sparse_wodt<double, int64_t>);
+  define_sparse(float{}, int32_t{});
+  define_sparse(float{}, int64_t{});
+  define_sparse(double{}, int32_t{});
+  define_sparse(double{}, int64_t{});
+  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
+             nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
+             nb::arg("seed"), nb::arg("progress").none());
+  module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),
+             nb::arg("progress").none());
+  module.def("grow_oc1", &grow_oc1, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("restarts"),
+             nb::arg("jumps"), nb::arg("order"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
+  module.def("grow_cart_lc", &grow_cart_lc, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("tolerance"),
+             nb::arg("elimination"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
+  module.def("grow_co2", &grow_co2, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("nu"), nb::arg("eta"),
+             nb::arg("max_iter"), nb::arg("recut"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
 }
 
 }  // namespace boscage::bind

@@ -14,7 +14,8 @@ constexpr int64_t kBlockRows = 4096;
 constexpr int64_t block_count(int64_t rows) { return (rows + kBlockRows - 1) / kBlockRows; }
 
 // Adds the `width` numbers of each block into those of block 0, neighbours first.
-inline void add_pairwise(std::vector<double>& parts, int64_t blocks, int64_t width) {
+template <class Numbers>
+void add_pairwise(Numbers& parts, int64_t blocks, int64_t width) {
   for (int64_t step = 1; step < blocks; step *= 2) {
     for (int64_t block = 0; block + step < blocks; block += 2 * step) {
       double* sum = parts.data() + block * width;

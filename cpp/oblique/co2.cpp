@@ -84,8 +84,8 @@ class Descent {
       pull_[i] = scale * row.weight * (other - own);
       bias += pull_[i];
     }
-    for (size_t j = 0; j < columns_.columns(); ++j)
-      theta[j] -= dot(pull_.data(), columns_.column(j).data(), static_cast<int64_t>(pull_.size()));
+    columns_.project(pull_, sums_);
+    for (size_t j = 0; j < columns_.columns(); ++j) theta[j] -= sums_[j];
     theta.back() -= bias;
   }
 
@@ -98,7 +98,7 @@ class Descent {
   const ScaledColumns& columns_;
   const NodeCutter& node_;
   const Co2Options& options_;
-  std::vector<double> scores_, pull_, advantage_;
+  std::vector<double> scores_, pull_, sums_, advantage_;
 };
 
 }  // namespace

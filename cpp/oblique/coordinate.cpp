@@ -1,9 +1,7 @@
 #include "oblique/coordinate.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <unordered_set>
 
 #include "oblique/plane.hpp"
 #include "rng.hpp"
@@ -57,7 +55,7 @@ class Walk {
   bool cycle_moves() {
     bool moved = false;
     const size_t size = plane_.coefficients();
-    for (size_t k = 0; k < size; ++k) {
+    for (size_t k = 0; k < size && !deadline_.is_over(); ++k) {
       const size_t j = options_.order == 2
                            ? std::min(size - 1, static_cast<size_t>(uniform(seed_, path_ ^ 1ULL << 63, draw_++) *
                                                                     static_cast<double>(size)))
@@ -73,7 +71,7 @@ class Walk {
   bool best_move() {
     CutPlace best;
     size_t column = 0;
-    for (size_t j = 0; j < plane_.coefficients(); ++j) {
+    for (size_t j = 0; j < plane_.coefficients() && !deadline_.is_over(); ++j) {
       const CutPlace place = plane_.look_at_column(j);
       if (place.is_valid() && (!best.is_valid() || is_better(place.gain, best.gain))) {
         best = place;
@@ -93,18 +91,6 @@ class Walk {
   const Control& control_;
 };
 
-// Are there at least so many different rows? Copies do not count, so that weight 2 is a row twice.
-bool has_distinct_rows(const ScaledColumns& columns, size_t wanted) {
-  std::unordered_set<uint64_t> seen;
-  for (size_t i = 0; i < columns.rows() && seen.size() < wanted; ++i) {
-    uint64_t hash = 0;
-    for (size_t j = 0; j < columns.columns(); ++j)
-      hash = mix(hash ^ std::bit_cast<uint64_t>(columns.column(j)[i] + 0.0)) + j + 1;
-    seen.insert(hash);
-  }
-  return seen.size() >= wanted;
-}
-
 }  // namespace
 
 void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
@@ -112,8 +98,9 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
   if (from_axis) offers.offer_axis();
   if (from_axis && !offers.has_test()) return;
   const ScaledColumns columns(data, offers.rows());
-  // As published: with fewer rows than two per column an oblique test would only fit noise.
-  if (from_axis && !has_distinct_rows(columns, 2 * columns.columns())) return;
+  // As published: with fewer rows than two per column an oblique test would only fit noise. Copies do not count, so
+  // that weight 2 is a row twice.
+  if (from_axis && !columns.has_distinct_rows(2 * columns.columns())) return;
   const auto axis = from_axis ? offers.best().test : Test{};
   std::vector<double> best;
   double best_gain = offers.best_gain();
@@ -138,15 +125,16 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
 namespace {
 
 // One cycle of CART-LC: each column with each of three shifts.
-void improve_columns(Plane& plane, const ScaledColumns& columns, std::vector<double>& moves, const Control& control) {
+void improve_columns(Plane& plane, const ScaledColumns& columns, std::vector<double>& moves, const Deadline& deadline,
+                     const Control& control) {
   const size_t d = columns.columns();
-  std::vector<double> change(d + 1);
-  for (size_t j = 0; j < d; ++j) {
+  std::vector<double> change(d + 1), memory;
+  for (size_t j = 0; j < d && !deadline.is_over(); ++j) {
     control.check();
     CutPlace best;
     double best_shift = 0;
+    const auto x = columns.column(j, memory);
     for (const double shift : {0.0, -0.25, 0.25}) {
-      const auto x = columns.column(j);
       moves.resize(x.size());
       for (size_t i = 0; i < x.size(); ++i) moves[i] = x[i] + shift;
       const CutPlace place = plane.look(moves);
@@ -210,7 +198,7 @@ void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Co
   std::vector<double> moves;
   for (int cycle = 0; cycle < kMostCycles && !deadline_.is_over(); ++cycle) {
     const double before = plane.gain();
-    improve_columns(plane, columns, moves, control);
+    improve_columns(plane, columns, moves, deadline_, control);
     if (plane.gain() - before < options_.tolerance * offers.node().potential()) break;
   }
   if (plane.gain() >= 0) {

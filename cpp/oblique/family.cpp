@@ -15,6 +15,12 @@ namespace {
 template <class T>
 double score_of(const Matrix<T>& X, const Scaling& scaling, uint32_t row, const double* weights,
                 std::vector<double>& buffer) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (X.column_stride == 1) {
+      const double score = dot(weights, X.data + row * X.row_stride, X.columns);
+      if (score == score) return score;  // no value is missing
+    }
+  }
   buffer.resize(static_cast<size_t>(X.columns));
   for (int64_t j = 0; j < X.columns; ++j)
     buffer[static_cast<size_t>(j)] = scaling.plain(static_cast<double>(X(row, j)), static_cast<size_t>(j));

@@ -4,14 +4,51 @@
 
 #include "dot.hpp"
 #include "oblique/eigen.hpp"
+#include "rng.hpp"
 
 namespace boscage {
 
 namespace {
 
-// The unit vector u of the reflection x - 2 u (u.x) that takes a class's leading direction to the first axis; empty
-// if the rows of the class are one point.
-std::vector<double> reflection(const ScaledColumns& columns, std::span<const WeightedRow> rows, uint32_t label) {
+// Columns are scaled: less variance than this is rounding.
+constexpr double kNoVariance = 1e-20;
+// From this many columns the covariance is never written down.
+constexpr size_t kManyColumns = 1000;
+constexpr int kMostPowers = 100;
+
+// The leading direction of a class by powers of its covariance, each by two passes over the rows.
+std::vector<double> leading_by_passes(const ScaledColumns& columns, std::span<const WeightedRow> rows, uint32_t label,
+                                      const Control& control) {
+  const size_t d = columns.columns();
+  std::vector<double> pull(rows.size()), mean, v(d + 1), next, scores;
+  double all = 0;
+  for (size_t i = 0; i < rows.size(); ++i) all += pull[i] = rows[i].label == label ? rows[i].weight : 0.0;
+  columns.project(pull, mean);
+  for (double& value : mean) value /= all;
+  for (size_t j = 0; j < d; ++j) v[j] = 1.0 / std::sqrt(static_cast<double>(d)) * (1 + 1e-3 * uniform(1, 0, j));
+  double value = 0;
+  for (int power = 0; power < kMostPowers; ++power) {
+    control.check();
+    v[d] = -dot(v.data(), mean.data(), static_cast<int64_t>(d));
+    columns.score(v, scores);
+    double sum = 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      sum += pull[i] = rows[i].label == label ? rows[i].weight * scores[i] / all : 0.0;
+    columns.project(pull, next);
+    for (size_t j = 0; j < d; ++j) next[j] -= sum * mean[j];
+    const double now = std::sqrt(dot(next.data(), next.data(), static_cast<int64_t>(d)));
+    if (!(now > kNoVariance)) return {};
+    for (size_t j = 0; j < d; ++j) v[j] = next[j] / now;
+    if (std::abs(now - value) <= 1e-6 * now) break;
+    value = now;
+  }
+  v.resize(d);
+  return v;
+}
+
+// The same by the covariance itself.
+std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::span<const WeightedRow> rows,
+                                          uint32_t label) {
   const size_t d = columns.columns();
   std::vector<size_t> members;
   double all = 0;
@@ -21,12 +58,13 @@ std::vector<double> reflection(const ScaledColumns& columns, std::span<const Wei
     all += rows[i].weight;
   }
   const size_t n = members.size();
-  std::vector<double> centred(d * n), weighted(n), covariance(d * d);
+  std::vector<double> centred(d * n), weighted(n), covariance(d * d), place;
   for (size_t j = 0; j < d; ++j) {
+    const auto x = columns.column(j, place);
     double mean = 0;
-    for (size_t k = 0; k < n; ++k) mean += rows[members[k]].weight * columns.column(j)[members[k]];
+    for (size_t k = 0; k < n; ++k) mean += rows[members[k]].weight * x[members[k]];
     mean /= all;
-    for (size_t k = 0; k < n; ++k) centred[j * n + k] = columns.column(j)[members[k]] - mean;
+    for (size_t k = 0; k < n; ++k) centred[j * n + k] = x[members[k]] - mean;
   }
   for (size_t p = 0; p < d; ++p) {
     for (size_t k = 0; k < n; ++k) weighted[k] = rows[members[k]].weight * centred[p * n + k];
@@ -36,8 +74,18 @@ std::vector<double> reflection(const ScaledColumns& columns, std::span<const Wei
   }
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
-  if (!(trace > 1e-20)) return {};  // columns are scaled: less is rounding
-  auto u = leading_vector(std::move(covariance), d);
+  if (!(trace > kNoVariance)) return {};
+  return leading_vector(std::move(covariance), d);
+}
+
+// The unit vector u of the reflection x - 2 u (u.x) that takes a class's leading direction to the first axis; empty
+// if the rows of the class are one point.
+std::vector<double> reflection(const ScaledColumns& columns, std::span<const WeightedRow> rows, uint32_t label,
+                               const Control& control) {
+  const size_t d = columns.columns();
+  auto u =
+      d < kManyColumns ? leading_by_covariance(columns, rows, label) : leading_by_passes(columns, rows, label, control);
+  if (u.empty()) return u;
   u[0] += u[0] < 0 ? -1.0 : 1.0;
   const double length = std::sqrt(dot(u.data(), u.data(), static_cast<int64_t>(d)));
   for (double& x : u) x /= length;
@@ -52,21 +100,22 @@ void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inne
   const ScaledColumns columns(data, offers.rows());
   const size_t d = columns.columns();
   std::vector<CutScratch> scratch(inner ? static_cast<size_t>(inner->threads()) : 1);
-  std::vector<std::vector<double>> scores(scratch.size());
+  std::vector<std::vector<double>> scores(scratch.size()), places(scratch.size());
   std::vector<double> best_direction(d), along, projections;
   double best_gain = offers.best_gain();
   bool found = false;
   for (int label = 0; label < offers.node().classes() && !deadline_.is_over(); ++label) {
-    auto u = reflection(columns, offers.node().local(), static_cast<uint32_t>(label));
+    auto u = reflection(columns, offers.node().local(), static_cast<uint32_t>(label), control);
     if (u.empty()) continue;
     u.push_back(0.0);
     columns.score(u, projections);
     std::vector<double> gains(d, -1.0);
     const auto cut = [&](size_t j, size_t thread) {
       control.check();
+      if (deadline_.is_over()) return;
       auto& score = scores[thread];
       score.resize(columns.rows());
-      const double* x = columns.column(j).data();
+      const double* x = columns.column(j, places[thread]).data();
       for (size_t i = 0; i < score.size(); ++i) score[i] = x[i] - 2 * u[j] * projections[i];
       gains[j] = offers.node().find(score, scratch[thread]).gain;
     };

@@ -35,8 +35,9 @@ class Moments {
  public:
   Moments(const ScaledColumns& columns, const NodeCutter& node)
       : d_(columns.columns()), n_(columns.rows()), mean_(d_), centred_(d_ * n_) {
+    Vector place;
     for (size_t j = 0; j < d_; ++j) {
-      const double* x = columns.column(j).data();
+      const double* x = columns.column(j, place).data();
       double sum = 0;
       for (size_t i = 0; i < n_; ++i) sum += node.local()[i].weight * x[i];
       mean_[j] = sum / node.weight();

@@ -29,7 +29,7 @@ class Plane {
 
   // The best step along theta + step * change, where change adds `moves` to the scores.
   CutPlace look(std::span<const double> moves) const { return node_.find_step(scores_, moves, scratch_); }
-  CutPlace look_at_column(size_t j) const { return look(j < columns_.columns() ? columns_.column(j) : ones()); }
+  CutPlace look_at_column(size_t j) const { return look(j < columns_.columns() ? columns_.column(j, place_) : ones()); }
   void take(const CutPlace& place, std::span<const double> change);
   void take_column(const CutPlace& place, size_t j);
   size_t coefficients() const { return theta_.size(); }
@@ -42,7 +42,7 @@ class Plane {
   const NodeCutter& node_;
   CutScratch& scratch_;
   std::vector<double> theta_, scores_;
-  mutable std::vector<double> ones_;
+  mutable std::vector<double> ones_, place_;
   double gain_ = -1;
 };
 

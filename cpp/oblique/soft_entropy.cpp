@@ -97,6 +97,19 @@ BOSCAGE_INLINE void value_body(const T* values, int64_t groups, int64_t columns,
   }
 }
 
+// Adds c x of `Count` groups of rows to the sums of each column, and c to those of the bias.
+template <int Count, class T>
+BOSCAGE_INLINE void add_products(const T* group, int64_t columns, const Lanes* c, double* sums) {
+  for (int64_t j = 0; j < columns; ++j) {
+    Lanes total = load(sums + j * kLanes);
+    for (int g = 0; g < Count; ++g) total += c[g] * load(group + g * kLanes * columns + j * kLanes);
+    store(sums + j * kLanes, total);
+  }
+  Lanes bias = load(sums + columns * kLanes);
+  for (int g = 0; g < Count; ++g) bias += c[g];
+  store(sums + columns * kLanes, bias);
+}
+
 template <int Count, class T>
 BOSCAGE_INLINE void add_gradient(const T* group, int64_t columns, const double* slope, const uint32_t* label,
                                  const double* factor, double* sums) {
@@ -106,14 +119,7 @@ BOSCAGE_INLINE void add_gradient(const T* group, int64_t columns, const double* 
     for (int lane = 0; lane < kLanes; ++lane) by_class[lane] = factor[label[g * kLanes + lane]];
     c[g] = load(slope + g * kLanes) * by_class;
   }
-  for (int64_t j = 0; j < columns; ++j) {
-    Lanes total = load(sums + j * kLanes);
-    for (int g = 0; g < Count; ++g) total += c[g] * load(group + g * kLanes * columns + j * kLanes);
-    store(sums + j * kLanes, total);
-  }
-  Lanes bias = load(sums + columns * kLanes);
-  for (int g = 0; g < Count; ++g) bias += c[g];
-  store(sums + columns * kLanes, bias);
+  add_products<Count>(group, columns, c, sums);
 }
 
 template <class T>
@@ -128,6 +134,66 @@ BOSCAGE_INLINE void gradient_body(const T* values, int64_t groups, int64_t colum
     add_gradient<1>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, factor, sums);
 }
 
+BOSCAGE_INLINE bool are_equal(const uint32_t* label, int64_t count) {
+  for (int64_t i = 1; i < count; ++i)
+    if (label[i] != label[0]) return false;
+  return true;
+}
+
+// Adds slope x of eight rows to the sums of their classes, one class after the other.
+template <class T>
+BOSCAGE_INLINE void add_mixed(const T* group, int64_t columns, const double* slope, const uint32_t* label,
+                              double* moments) {
+  uint32_t pending = (1U << kLanes) - 1;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    if (!(pending >> lane & 1U)) continue;
+    Lanes c{};
+    for (int other = lane; other < kLanes; ++other) {
+      if (label[other] != label[lane]) continue;
+      c[other] = slope[other];
+      pending &= ~(1U << other);
+    }
+    add_products<1>(group, columns, &c, moments + label[lane] * (columns + 1) * kLanes);
+  }
+}
+
+// Value and, by class, what the gradient is made of: the rows are read once.
+template <class T>
+BOSCAGE_INLINE void both_body(const T* values, int64_t groups, int64_t columns, const double* theta,
+                              const BlockRows& rows, bool two_classes, double* sums, double* moments) {
+  constexpr int kTogether = 4;
+  Lanes z[kTogether];
+  int64_t g = 0;
+  for (; g + kTogether <= groups; g += kTogether) {
+    const T* group = values + g * kLanes * columns;
+    const int64_t first = g * kLanes;
+    scores<kTogether>(group, columns, theta, z);
+    for (int i = 0; i < kTogether; ++i) add_sides(z[i], rows, first + i * kLanes, two_classes, sums);
+    if (are_equal(rows.label + first, kTogether * kLanes)) {
+      for (int i = 0; i < kTogether; ++i) z[i] = load(rows.slope + first + i * kLanes);
+      add_products<kTogether>(group, columns, z, moments + rows.label[first] * (columns + 1) * kLanes);
+    } else {
+      for (int i = 0; i < kTogether; ++i)
+        add_mixed(group + i * kLanes * columns, columns, rows.slope + first + i * kLanes,
+                  rows.label + first + i * kLanes, moments);
+    }
+  }
+  for (; g < groups; ++g) {
+    const T* group = values + g * kLanes * columns;
+    scores<1>(group, columns, theta, z);
+    add_sides(z[0], rows, g * kLanes, two_classes, sums);
+    add_mixed(group, columns, rows.slope + g * kLanes, rows.label + g * kLanes, moments);
+  }
+}
+
+BOSCAGE_CLONES void both_kernel(const float* values, int64_t groups, int64_t columns, const double* theta,
+                                const BlockRows& rows, bool two_classes, double* sums, double* moments) {
+  both_body(values, groups, columns, theta, rows, two_classes, sums, moments);
+}
+BOSCAGE_CLONES void both_kernel(const double* values, int64_t groups, int64_t columns, const double* theta,
+                                const BlockRows& rows, bool two_classes, double* sums, double* moments) {
+  both_body(values, groups, columns, theta, rows, two_classes, sums, moments);
+}
 BOSCAGE_CLONES void value_kernel(const float* values, int64_t groups, int64_t columns, const double* theta,
                                  const BlockRows& rows, bool two_classes, double* sums) {
   value_body(values, groups, columns, theta, rows, two_classes, sums);
@@ -151,6 +217,8 @@ void add_lanes(double* sums, int64_t width) {
 }
 
 constexpr int64_t kBlockGroups = kBlockRows / kLanes;
+// Tiles from this many bytes are read once for value and gradient, if the sums by class do not grow too many.
+constexpr int64_t kLargeTile = 1 << 18, kMostMoments = 1 << 14;
 
 }  // namespace
 
@@ -182,7 +250,8 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
                             const Control& control)
     : tile_(tile), classes_(classes), l2_(l2), pool_(pool), control_(control), blocks_(block_count(tile.rows())) {
   const auto filled = static_cast<size_t>(tile.groups() * kLanes);
-  label_.assign(filled, 0);
+  reads_once_ = is_large(tile.rows(), tile.columns(), classes);
+  label_.assign(filled, rows.empty() ? 0 : rows.back().label);
   weight_.assign(filled, 0.0);
   slope_.assign(filled, 0.0);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -195,40 +264,61 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
 }
 
 template <class T>
+bool SoftEntropy<T>::is_large(int64_t rows, int64_t columns, int classes) {
+  return rows * columns * static_cast<int64_t>(sizeof(T)) >= kLargeTile && classes * (columns + 1) <= kMostMoments;
+}
+
+template <class T>
 double SoftEntropy<T>::value(std::span<const double> theta) {
   theta_.assign(theta.begin(), theta.end());
-  // Lanes are added up inside each block; only the first `width` numbers of a block's stretch remain in use.
-  const int64_t width = 2 * classes_, stretch = width * kLanes;
-  parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
-  for_blocks(blocks_, pool_, [&](int64_t block) {
-    control_.check();
-    const int64_t first = block * kBlockGroups, groups = std::min(kBlockGroups, tile_.groups() - first);
+  const int64_t sides = 2 * classes_, width = sides + (reads_once_ ? classes_ * size() : 0);
+  add_blocks(width, [&](int64_t first, int64_t groups, double* sums) {
     const BlockRows rows{weight_.data() + first * kLanes, label_.data() + first * kLanes,
                          slope_.data() + first * kLanes};
-    double* sums = parts_.data() + block * stretch;
-    value_kernel(tile_.group(first), groups, tile_.columns(), theta_.data(), rows, classes_ == 2, sums);
-    add_lanes(sums, width);
+    if (reads_once_) {
+      both_kernel(tile_.group(first), groups, tile_.columns(), theta_.data(), rows, classes_ == 2, sums,
+                  sums + sides * kLanes);
+    } else {
+      value_kernel(tile_.group(first), groups, tile_.columns(), theta_.data(), rows, classes_ == 2, sums);
+    }
   });
-  add_pairwise(parts_, blocks_, stretch);
   double squares = 0;
   for (size_t j = 0; j + 1 < theta_.size(); ++j) squares += theta_[j] * theta_[j];
   return entropy_of_sides(parts_.data(), all_, factor_) + l2_ / (2 * std::sqrt(all_)) * squares;
 }
 
+// kernel(first group, groups, sums) for every block; the `width` sums over all of them then begin parts_. Lanes are
+// added up inside each block, so only the first `width` numbers of a block's stretch remain in use.
 template <class T>
-std::span<const double> SoftEntropy<T>::gradient() {
-  const int64_t width = size(), stretch = width * kLanes;
+template <class Kernel>
+void SoftEntropy<T>::add_blocks(int64_t width, const Kernel& kernel) {
+  const int64_t stretch = width * kLanes;
   parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
   for_blocks(blocks_, pool_, [&](int64_t block) {
     control_.check();
-    const int64_t first = block * kBlockGroups, groups = std::min(kBlockGroups, tile_.groups() - first);
+    const int64_t first = block * kBlockGroups;
     double* sums = parts_.data() + block * stretch;
-    gradient_kernel(tile_.group(first), groups, tile_.columns(), slope_.data() + first * kLanes,
-                    label_.data() + first * kLanes, factor_.data(), sums);
+    kernel(first, std::min(kBlockGroups, tile_.groups() - first), sums);
     add_lanes(sums, width);
   });
   add_pairwise(parts_, blocks_, stretch);
-  std::copy_n(parts_.begin(), width, gradient_.begin());
+}
+
+template <class T>
+std::span<const double> SoftEntropy<T>::gradient() {
+  const auto width = static_cast<size_t>(size());
+  if (reads_once_) {
+    std::fill(gradient_.begin(), gradient_.end(), 0.0);
+    const double* moments = parts_.data() + 2 * classes_;
+    for (const double factor : factor_)
+      for (size_t j = 0; j < width; ++j) gradient_[j] += factor * *moments++;
+  } else {
+    add_blocks(size(), [&](int64_t first, int64_t groups, double* sums) {
+      gradient_kernel(tile_.group(first), groups, tile_.columns(), slope_.data() + first * kLanes,
+                      label_.data() + first * kLanes, factor_.data(), sums);
+    });
+    std::copy_n(parts_.begin(), width, gradient_.begin());
+  }
   for (size_t j = 0; j + 1 < theta_.size(); ++j) gradient_[j] += l2_ / std::sqrt(all_) * theta_[j];
   return gradient_;
 }

@@ -26,18 +26,25 @@ class SoftEntropy {
   double value(std::span<const double> theta);
   // At the point of the last value().
   std::span<const double> gradient();
+  // Is a tile so large that one reading must do for value and gradient? Its rows should then stand by class.
+  static bool is_large(int64_t rows, int64_t columns, int classes);
 
  private:
+  template <class Kernel>
+  void add_blocks(int64_t width, const Kernel& kernel);
+
   const Tile<T>& tile_;
   int classes_;
   double l2_, all_ = 0;
   Pool* pool_;
   const Control& control_;
   int64_t blocks_;
-  std::vector<uint32_t> label_;                   // by row, filled up to a whole group
-  std::vector<double> weight_, slope_;            // weight 0 in the filled-up rows; slope = weight s(z) s(-z)
-  std::vector<double> theta_, parts_, gradient_;  // parts: sums of each block
-  std::vector<double> factor_;                    // by class: log2 of W_R W_L^k / (W_L W_R^k), over the weight
+  bool reads_once_ = false;
+  std::vector<uint32_t> label_;        // by row, filled up to a whole group
+  LineVector<double> weight_, slope_;  // weight 0 in the filled-up rows; slope = weight s(z) s(-z)
+  LineVector<double> parts_;           // sums of each block
+  std::vector<double> theta_, gradient_;
+  std::vector<double> factor_;  // by class: log2 of W_R W_L^k / (W_L W_R^k), over the weight
 };
 
 // Entropy (bits) of two sides over `all`, the weight of both, from class weights right, left, right, left ...; `factor`

@@ -54,7 +54,7 @@ class Tile {
   }
 
   int64_t rows_, columns_;
-  std::vector<T> values_;
+  LineVector<T> values_;
 };
 
 }  // namespace boscage

@@ -31,12 +31,13 @@ void TwoLevels::score(std::span<const double> theta) {
 
 std::span<const double> TwoLevels::gradient() {
   pull_rows();
-  const size_t d = columns_.columns(), n = columns_.rows();
+  const size_t d = columns_.columns();
+  std::vector<double> sums;
   gradient_.assign(3 * (d + 1), 0.0);
   for (size_t t = 0; t < 3; ++t) {
     double* part = gradient_.data() + t * (d + 1);
-    for (size_t j = 0; j < d; ++j)
-      part[j] = dot(pull_[t].data(), columns_.column(j).data(), static_cast<int64_t>(n)) / node_.weight();
+    columns_.project(pull_[t], sums);
+    for (size_t j = 0; j < d; ++j) part[j] = sums[j] / node_.weight();
     for (const double pull : pull_[t]) part[d] += pull;
     part[d] /= node_.weight();
   }

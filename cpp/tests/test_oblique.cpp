@@ -159,6 +159,30 @@ TEST("sparse rows have the scaling, value and gradient of dense ones") {
   check_gradient(thin, theta);
 }
 
+TEST("columns of sparse rows are those of dense ones") {
+  const Sample node;
+  Pool pool(1);
+  const Control control;
+  const ObliqueData dense_data = node.data(node.matrix(), pool, control),
+                    sparse_data = node.data(node.sparse(), pool, control);
+  const ScaledColumns dense(dense_data, node.rows), thin(sparse_data, node.rows);
+  std::vector<double> theta, pull, a, b;
+  for (size_t j = 0; j <= Sample::d; ++j) theta.push_back(normal(11, 0, j));
+  for (size_t i = 0; i < Sample::n; ++i) pull.push_back(normal(12, 0, i));
+  for (size_t j = 0; j < Sample::d; ++j) {
+    const auto x = dense.column(j, a), z = thin.column(j, b);
+    for (size_t i = 0; i < Sample::n; ++i) CHECK(is_near(x[i], z[i], 1e-12));
+  }
+  dense.score(theta, a);
+  thin.score(theta, b);
+  for (size_t i = 0; i < Sample::n; ++i) CHECK(is_near(a[i], b[i], 1e-12));
+  dense.project(pull, a);
+  thin.project(pull, b);
+  for (size_t j = 0; j < Sample::d; ++j) CHECK(is_near(a[j], b[j], 1e-11));
+  CHECK(dense.has_distinct_rows(Sample::n) && thin.has_distinct_rows(Sample::n));
+  CHECK(!dense.has_distinct_rows(Sample::n + 1) && !thin.has_distinct_rows(Sample::n + 1));
+}
+
 TEST("gradients of two levels") {
   const Sample node;
   Pool pool(1);

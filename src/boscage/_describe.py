@@ -208,15 +208,26 @@ class Describer:
             total -= float(np.sum(weights[: self.tree.n_features] * row_map.shift * scale))
         return total
 
+    def unit(self, node: int) -> float:
+        """Return what the weights and the threshold of a linear test are divided by when it is shown.
+
+        Only the direction of a hard test means something, so its largest term gets weight 1 (or −1) and the threshold
+        is in that column's unit. A soft test is shown as it is.
+        """
+        shown, _ = self.terms(node)
+        return abs(shown[0][1]) if shown and not self.tree.is_soft else 1.0
+
     def _score(self, node: int, intercept: float) -> list[str]:
-        """Write θ·x + intercept as a list of signed terms."""
+        """Write θ·x + intercept, in the unit of the test, as a list of signed terms."""
         shown, left_out = self.terms(node)
+        unit = self.unit(node)
+        intercept /= unit
         offsets = None if self.tree.input_map is None else self.tree.input_map.code_offset
         parts: list[str] = []
         for column, weight in shown:
             is_coded = offsets is not None and offsets[column] >= 0
             name = f"code({self.name(column)})" if is_coded else self.name(column)
-            parts.append(f"{self._signed(weight, not parts)}{self.symbols.times}{name}")
+            parts.append(f"{self._signed(weight / unit, not parts)}{self.symbols.times}{name}")
         if left_out:
             parts.append(f"+ ({left_out} more)")
         if intercept or not parts:
@@ -232,13 +243,13 @@ class Describer:
         tree, threshold, intercept = self.tree, float(self.tree.threshold[node]), self.intercept(node)
         by_norm = tree.input_map is not None and tree.input_map.unit_rows
         if tree.routing == "hard" and not by_norm:
-            return self._comparison(self._score(node, 0.0), threshold - intercept)
+            return self._comparison(self._score(node, 0.0), (threshold - intercept) / self.unit(node))
         # Divided by the norm, the intercept cannot move to the other side.
         parts = self._score(node, intercept if by_norm else intercept - threshold)
         if by_norm:
             parts = _wrapped("(", parts, ") / norm")
         if tree.routing == "hard":
-            return self._comparison(parts, threshold)
+            return self._comparison(parts, threshold / self.unit(node))
         if by_norm and threshold:
             parts.append(self._signed(-threshold, False))
         if tree.routing == "logistic":

@@ -72,8 +72,9 @@ class PathView {
 
   linearTest(node, isRight) {
     const { tree } = this;
-    const score = linearScore(tree, node, this.state.found.row);
-    const threshold = tree.threshold[node];
+    const unit = linearUnit(tree, node);
+    const score = linearScore(tree, node, this.state.found.row) / unit;
+    const threshold = tree.threshold[node] / unit;
     const top = element("span", {}, "score ", element("strong", {}, formatNumber(score)), " ");
     if (tree.soft) {
       const right = softSides(tree, node, this.state.found.row)[1];
@@ -105,8 +106,25 @@ class PathView {
   }
 }
 
+// Only the direction of a hard test means something: it is shown with weight 1 at its largest term.
+function linearUnit(tree, node) {
+  if (tree.soft) return 1;
+  const terms = storedTerms(tree, node).filter((term) => !term.isConstant);
+  const largest = terms.reduce((best, term) => (term.size > best.size ? term : best), { size: -1, weight: 1 });
+  return Math.abs(largest.weight);
+}
+
 // Every term of a linear test: its column, its weight in the user's units, what it adds to the score of the row.
 function linearTerms(tree, node, row) {
+  const unit = linearUnit(tree, node);
+  return storedTerms(tree, node).map((term) => ({
+    ...term,
+    weight: term.weight / unit,
+    part: (term.stored * row.seen[term.column]) / unit,
+  }));
+}
+
+function storedTerms(tree, node) {
   const { weights, input_map: map } = tree;
   const i = tree.linear_row[node];
   const begin = weights.offsets ? weights.offsets[i] : i * weights.columns;
@@ -126,7 +144,7 @@ function linearTerms(tree, node, row) {
       isConstant,
       weight: weight * scale,
       size: Math.abs(weight) * spread,
-      part: weight * row.seen[column],
+      stored: weight,
     });
   }
   return terms;

@@ -34,6 +34,7 @@ class ObliqueFamily(SplitFamily):
     provides = frozenset({"cut", "hard", "linear tests"})
     allows_missing = True
     allows_categories = True
+    allows_sparse = True
     is_random: ClassVar[bool] = True
     lookahead: bool
 
@@ -55,7 +56,7 @@ class ObliqueFamily(SplitFamily):
             offset is not None,
             job.threads,
         )
-        arrays = self._grow_native(X, job, problem)
+        arrays = self._grow_native(native_table(X), job, problem)
         weights = arrays["weights"]
         if weights.size >= _LARGE and np.count_nonzero(weights) <= _FEW * weights.size:
             arrays["weights"] = sparse.csr_array(weights)
@@ -93,6 +94,13 @@ class TimedFamily(ObliqueFamily):
     def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
         """Call the family's function of the core."""
         raise NotImplementedError
+
+
+def native_table(X: Any) -> Any:
+    """Hand rows to the core, which borrows them; a CSR matrix stays one."""
+    if sparse.issparse(X):
+        return _core.ObliqueRows(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+    return _core.ObliqueRows(X)
 
 
 def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:

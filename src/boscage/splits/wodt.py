@@ -78,8 +78,6 @@ class WeightedOblique(ObliqueFamily):
     True
     """
 
-    allows_sparse = True
-
     def __init__(
         self,
         l2: float | Literal["auto"] = 0.0,
@@ -139,12 +137,8 @@ class WeightedOblique(ObliqueFamily):
         return AUTO_L2[int(np.flatnonzero(right == right.max())[-1])]
 
     def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
-        if sparse.issparse(X):
-            rows: tuple[Any, ...] = X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1]
-        else:
-            rows = (X,)
         arrays: dict[str, Any] = _core.grow_wodt(
-            *rows,
+            X,
             problem,
             float(self.l2),
             int(self.n_init),
