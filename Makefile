@@ -20,16 +20,22 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-$(VENV)/.deps: pyproject.toml
+# What building and running takes; tests and tools come on top.
+$(VENV)/.base: pyproject.toml
 	@$(PYTHON) -c "import sys; v = sys.version_info; v >= (3, 11) or sys.exit(f'boscage needs Python 3.11 or newer and \
 	  $(PYTHON) is {v.major}.{v.minor}; try make PYTHON=python3.12')"
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --upgrade pip
-	$(REQUIREMENTS) build dependencies plot test dev > $(VENV)/requirements.txt
+	$(REQUIREMENTS) build dependencies plot > $(VENV)/requirements.txt
 	$(INSTALL) "cmake>=3.25" ninja -r $(VENV)/requirements.txt
 	touch $@
 
-$(VENV)/.built: $(VENV)/.deps CMakeLists.txt $(CPP)
+$(VENV)/.deps: $(VENV)/.base
+	$(REQUIREMENTS) test dev > $(VENV)/requirements-dev.txt
+	$(INSTALL) -r $(VENV)/requirements-dev.txt
+	touch $@
+
+$(VENV)/.built: $(VENV)/.base CMakeLists.txt $(CPP)
 	$(INSTALL) --no-build-isolation --no-deps --editable .
 	touch $@
 
@@ -38,9 +44,9 @@ $(VENV)/.docs: $(VENV)/.deps
 	$(INSTALL) -r $(VENV)/requirements-docs.txt
 	touch $@
 
-setup: $(VENV)/.built  ## Make the environment and build the package into it
+setup: $(VENV)/.deps $(VENV)/.built  ## Make the environment and build the package into it
 
-demo: setup  ## The main job: compare every family on an embedded data set
+demo: $(VENV)/.built  ## The main job: compare every family on an embedded data set
 	$(BIN)/boscage compare --repeats 2 --out out/compare
 
 test: setup test-cpp  ## All tests but the slow experiments

@@ -45,7 +45,7 @@ def split_over_reading(n, d, dtype, splits=20):
 
 def many_splits_over_one(n, d, splits=200):
     X, y = problem(n, d)
-    took = lowest(3, base=lambda: fit(X, y, 2), few=lambda: fit(X, y, 12), many=lambda: fit(X, y, splits + 2))
+    took = lowest(5, base=lambda: fit(X, y, 2), few=lambda: fit(X, y, 12), many=lambda: fit(X, y, splits + 2))
     return (took["many"] - took["base"]) / ((took["few"] - took["base"]) / 10)
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -124,6 +125,12 @@ def test_fit_predict_show_inspect(run, flowers):
     text = run("show", "m.boscage").stdout
     assert "pl <= 2.45" in text or "pw <= 0.8" in text
     assert "setosa" in text
+
+    assert "--html" in run("show", "m.boscage", "--data", flowers, code=2).stderr
+    run("show", "m.boscage", "--html", "bare.html")
+    run("show", "m.boscage", "--html", "rows.html", "--data", flowers, "--target", "species")
+    bare, rows = (len(Path(name).read_bytes()) for name in ("bare.html", "rows.html"))
+    assert rows > bare + 150 * 4 * 3  # four numbers of each row
 
     facts = json.loads(run("inspect", "m.boscage", "--json").stdout)
     assert facts["classes"] == ["setosa", "versicolor", "virginica"]

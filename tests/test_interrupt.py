@@ -11,6 +11,14 @@ import pytest
 from boscage import Polish, TopDownTreeClassifier, WeightedOblique
 
 
+def stops_soon(seconds, call):
+    """Whether call() ends soon after Ctrl-C.
+
+    The promise is 0.2 s on an idle machine; a test machine may be busy, so the best of some runs counts.
+    """
+    return any(interrupted_after(seconds, call) < 0.5 for _ in range(5))
+
+
 def interrupted_after(seconds, call):
     """Run call(), send SIGINT after some seconds, return how long the call went on after it."""
     sent = []
@@ -33,15 +41,14 @@ def interrupted_after(seconds, call):
 def test_ctrl_c_stops_a_fit(n_jobs, rng):
     X, y = rng.normal(size=(400_000, 30)).astype(np.float32), rng.integers(0, 2, 400_000)
     tree = TopDownTreeClassifier(n_jobs=n_jobs)
-    # The promise is 0.2 s on an idle machine; a test machine may be busy.
-    assert interrupted_after(0.5, lambda: tree.fit(X, y)) < 2.0
+    assert stops_soon(0.5, lambda: tree.fit(X, y))
     assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
 
 
 def test_ctrl_c_stops_polishing(rng):
     X, y = rng.normal(size=(20_000, 40)), rng.integers(0, 20, 20_000)
     tree = TopDownTreeClassifier(WeightedOblique(max_iter=1), max_leaf_nodes=3, polish=Polish(epochs=10**6))
-    assert interrupted_after(1.5, lambda: tree.fit(X, y)) < 2.0
+    assert stops_soon(1.5, lambda: tree.fit(X, y))
     assert not hasattr(tree, "tree_")
 
 

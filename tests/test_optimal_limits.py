@@ -24,11 +24,14 @@ def hard_problem():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_time_limit_holds_and_bounds_do_not_cross(n_jobs):
     X, y, weight = hard_problem()
-    start = time.perf_counter()
-    with pytest.warns(ConvergenceWarning, match=r"time limit.*gap"):
-        tree = OptimalTreeClassifier(5, time_limit=1.0, n_jobs=n_jobs).fit(X, y, weight)
-    # The promise is 0.1 s on an idle machine; a test machine may be busy.
-    assert time.perf_counter() - start < 1.5
+    took = []
+    # The promise is 0.1 s on an idle machine; a test machine may be busy, so the best of some runs counts.
+    while len(took) < 5 and not (took and min(took) < 1.15):
+        start = time.perf_counter()
+        with pytest.warns(ConvergenceWarning, match=r"time limit.*gap"):
+            tree = OptimalTreeClassifier(5, time_limit=1.0, n_jobs=n_jobs).fit(X, y, weight)
+        took.append(time.perf_counter() - start)
+    assert min(took) < 1.15
     assert tree.status_ == "time_limit"
     assert 0 <= tree.lower_bound_ <= tree.objective_
     assert tree.gap_ == tree.objective_ - tree.lower_bound_ > 0

@@ -104,6 +104,20 @@ int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shap
   return leaf;
 }
 
+// Splits the node at `at` and gives it two children: grow(child's rows) makes one and returns its place.
+template <class Grow>
+void branch(const Node& node, const Answer& cut, int32_t at, SplitTree& out, std::vector<int32_t>& map, Grow grow) {
+  out.nodes[at].feature = cut.feature;
+  out.nodes[at].rank = cut.rank;
+  const int64_t left = rows_left(node, cut.feature, cut.rank);
+  for (int side = 0; side < 2; ++side) {
+    Node child;
+    make_child(node, cut.feature, left, side, child, map);
+    const int32_t index = grow(child);
+    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
+  }
+}
+
 }  // namespace
 
 // Looking two levels ahead.
@@ -126,15 +140,7 @@ int32_t Engine::look(Worker& worker, const Node& node, int depth, SplitTree& out
     return at;  // late: leaves from here on
   }
   if (answer.feature < 0) return at;
-  out.nodes[at].feature = answer.feature;
-  out.nodes[at].rank = answer.rank;
-  const int64_t left = rows_left(node, answer.feature, answer.rank);
-  for (int side = 0; side < 2; ++side) {
-    Node child;
-    make_child(node, answer.feature, left, side, child, worker.map);
-    const int32_t index = look(worker, child, depth - 1, out);
-    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
-  }
+  branch(node, answer, at, out, worker.map, [&](const Node& child) { return look(worker, child, depth - 1, out); });
   return at;
 }
 
@@ -212,15 +218,7 @@ int32_t Engine::widen(Worker& worker, const Node& node, int depth, SplitTree& ou
   out.nodes.push_back({});
   const Answer best = widest_split(worker, node, depth);
   if (best.feature < 0) return at;
-  out.nodes[at].feature = best.feature;
-  out.nodes[at].rank = best.rank;
-  const int64_t left = rows_left(node, best.feature, best.rank);
-  for (int side = 0; side < 2; ++side) {
-    Node child;
-    make_child(node, best.feature, left, side, child, worker.map);
-    const int32_t index = widen(worker, child, depth - 1, out);
-    (side == 0 ? out.nodes[at].left : out.nodes[at].right) = index;
-  }
+  branch(node, best, at, out, worker.map, [&](const Node& child) { return widen(worker, child, depth - 1, out); });
   return at;
 }
 

@@ -1,11 +1,6 @@
 #include "stochastic/memory.hpp"
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
-
 #include <algorithm>
-#include <new>
 #include <numeric>
 
 #include "stochastic/lookahead.hpp"
@@ -23,23 +18,6 @@ constexpr double kProductOverLinear = 4;
 constexpr double kProductOverProduct = 1.5;
 
 }  // namespace
-
-// Large ones on large pages where the system has them: each split writes to fresh memory, and a tenth of its time
-// would go into faults of small pages.
-Reach::Reach(int64_t size) : size_(size) {
-  constexpr size_t kLargePage = size_t{1} << 21;
-  const size_t bytes = std::max<size_t>(1, static_cast<size_t>(size)) * sizeof(double);
-  if (bytes < kLargePage) {
-    values_.reset(static_cast<double*>(std::malloc(bytes)));
-  } else {
-    const size_t whole = (bytes + kLargePage - 1) / kLargePage * kLargePage;
-    values_.reset(static_cast<double*>(std::aligned_alloc(kLargePage, whole)));
-#ifdef __linux__
-    if (values_ != nullptr) madvise(values_.get(), whole, MADV_HUGEPAGE);  // advice only: no harm if refused
-#endif
-  }
-  if (values_ == nullptr) throw std::bad_alloc();
-}
 
 // One node on its way through a pass.
 template <class Rows>

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,10 +24,12 @@ struct GrowSettings {
 };
 
 // The probability of each row to reach a node: numbers that are written before they are read, so never set to zero.
+// On pages of the usual size: where memory is in pieces, large ones take the system longer to find than they save.
 class Reach {
  public:
   Reach() = default;
-  explicit Reach(int64_t size);
+  explicit Reach(int64_t size)
+      : values_(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(size))), size_(size) {}
 
   explicit operator bool() const { return values_ != nullptr; }
   int64_t size() const { return size_; }
@@ -36,10 +37,7 @@ class Reach {
   const double* data() const { return values_.get(); }
 
  private:
-  struct Free {
-    void operator()(double* values) const { std::free(values); }
-  };
-  std::unique_ptr<double, Free> values_;
+  std::unique_ptr<double[]> values_;
   int64_t size_ = 0;
 };
 

@@ -7,13 +7,15 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from boscage._tables import Table, prediction_rows
+from boscage._tables import Table, labels_of, prediction_rows
 from boscage.datasets import DataFileError
 
 
@@ -28,18 +30,40 @@ class Predictions:
 
 def predict_table(model: Any, table: Table, *, proba: bool = False) -> Predictions:
     """Predict every row of a table with a loaded model, columns matched by name."""
-    schema = model.tree_.schema
-    rows = prediction_rows(table, schema.n_features, schema.feature_names, schema.categories)
-    if rows.shape[0] == 0:
-        raise DataFileError(f"{table.source}: holds no rows")
-    with warnings.catch_warnings():
-        # The columns are already in the order of the names; scikit-learn cannot see that in a plain array.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    rows = _rows(model, table)
+    with _columns_are_in_order():
         try:
             labels = model.predict(rows)
         except TypeError as error:  # how sparse rows are refused by a tree that needs dense ones
             raise DataFileError(f"{table.source}: {error}") from error
         return Predictions(labels, model.classes_, model.predict_proba(rows) if proba else None)
+
+
+def write_page(path: Path, model: Any, table: Table | None, target: str | None, *, title: str) -> str:
+    """Write a tree's web page, with rows to choose from if there is a table; labels where it has the target column."""
+    if table is None:
+        page: str = model.to_html(path, title=title)
+        return page
+    labels = labels_of(table, target or "y") if target is not None or "y" in table.columns else None
+    with _columns_are_in_order():
+        page = model.to_html(path, _rows(model, table), labels, title=title)
+    return page
+
+
+def _rows(model: Any, table: Table) -> Any:
+    schema = model.tree_.schema
+    rows = prediction_rows(table, schema.n_features, schema.feature_names, schema.categories)
+    if rows.shape[0] == 0:
+        raise DataFileError(f"{table.source}: holds no rows")
+    return rows
+
+
+@contextmanager
+def _columns_are_in_order() -> Iterator[None]:
+    """Columns have been matched by name; scikit-learn cannot see that in a plain array and would warn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
 
 
 def render(predictions: Predictions, *, as_json: bool) -> str:

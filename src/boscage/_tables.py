@@ -123,7 +123,7 @@ def training_data(
         Text columns to take as categories however many levels they have.
     """
     target = _target_name(table, target)
-    y = _labels(table, target)
+    y = labels_of(table, target)
     sample_weight = None if weight is None else _weights(table, weight)
     if weight is not None and weight == target:
         raise DataFileError(f"column {weight!r} cannot be both target and weight")
@@ -308,13 +308,13 @@ def _stack(columns: Iterable[NDArray[Any]]) -> NDArray[Any]:
 def _target_name(table: Table, target: str | None) -> str:
     if target is None and "y" not in table.columns:
         raise DataFileError(f"{table.source}: say which column holds the labels with --target; {_columns_of(table)}")
-    name = target or "y"
+    return target or "y"
+
+
+def labels_of(table: Table, name: str) -> NDArray[Any]:
+    """Return a column as labels: names of levels, or whole numbers."""
     if name not in table.columns:
         raise DataFileError(_no_column(table, name, "of labels"))
-    return name
-
-
-def _labels(table: Table, name: str) -> NDArray[Any]:
     column = table.columns[name]
     if table.n_rows == 0:
         raise DataFileError(f"{table.source}: holds no rows")

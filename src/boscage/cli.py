@@ -17,7 +17,7 @@ from boscage import __version__
 from boscage._terminal import INTERRUPTED, messages, reports_errors, tell
 
 if TYPE_CHECKING:
-    from boscage._tables import TrainingData
+    from boscage._tables import Table, TrainingData
     from boscage.compare import Contender, Result, Settings, Task
 
 app = typer.Typer(
@@ -199,13 +199,9 @@ def predict(
     """Predict the class of every row of a table."""
     from boscage import load
     from boscage._predictions import predict_table, render, write_predictions
-    from boscage._tables import read_table
 
     tree = load(model)
-    schema = tree.tree_.schema
-    named = zip(schema.feature_names or (), schema.categories or (), strict=False)
-    table = read_table(data, text=[name for name, levels in named if levels is not None], drop=drop or ())
-    predictions = predict_table(tree, table, proba=proba)
+    predictions = predict_table(tree, _table_for(tree, data, drop), proba=proba)
     if output is not None:
         write_predictions(output, predictions)
         tell(f"{len(predictions.labels)} predictions; wrote {output}")
@@ -220,16 +216,26 @@ def show(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write an interactive web page instead.")
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="Rows to choose from on the page; at most 200 are embedded."),
+    ] = None,
+    target: Target = None,
+    drop: Drop = None,
     as_json: Json = False,
 ) -> None:
     """Print a tree as text, or write it as a web page."""
     from boscage import load
+    from boscage._predictions import write_page
 
     tree = load(model)
     if not hasattr(tree, "tree_"):
         raise ValueError(f"{model}: a {type(tree).__name__} has no single tree to show")
+    if data is not None and html is None:
+        raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
     if html is not None:
-        page = tree.to_html(html, title=model.stem)
+        table = None if data is None else _table_for(tree, data, drop)
+        page = write_page(html, tree, table, target, title=model.stem)
         tell(f"{tree.get_n_leaves()} leaves, {len(page) / 1000:,.0f} kB; wrote {html}")
     elif as_json:
         _print_json(tree.to_dict())
@@ -365,6 +371,15 @@ def _training_data(
     for note in rows.notes:
         tell(note)
     return rows
+
+
+def _table_for(tree: Any, data: str, drop: list[str] | None) -> Table:
+    """Read a table, what the tree takes for categories as text."""
+    from boscage._tables import read_table
+
+    schema = tree.tree_.schema
+    named = zip(schema.feature_names or (), schema.categories or (), strict=False)
+    return read_table(data, text=[name for name, levels in named if levels is not None], drop=drop or ())
 
 
 def _check_names(given: dict[str, Any]) -> None:

@@ -1,0 +1,94 @@
+"""The code on the pages of the documentation runs, and prints what the pages say."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from boscage import TopDownTreeClassifier
+from boscage.datasets import load_dataset
+from boscage.splits import WeightedOblique
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = [page for page in sorted(DOCS.glob("*.rst")) if re.search(r"code-block:: py", page.read_text("utf-8"))]
+ELSEWHERE = ("scheduler:8786", "import shap")  # need a cluster, or a library that tests do not install
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(page):
+    """(first line, language, code, whether it follows another at once) of the code blocks of a page."""
+    end = -1
+    lines = page.read_text("utf-8").splitlines()
+    for number, line in enumerate(lines):
+        if found := re.match(r"( *)\.\. code-block:: (\w+)", line):
+            margin = len(found[1]) + 3
+            body, follows = [], end >= 0 and not any(map(str.strip, lines[end:number]))
+            for following in lines[number + 1 :]:
+                if following.strip() and not following.startswith(" " * margin):
+                    break
+                body.append(following[margin:])
+            end = number + 1 + len(body)
+            yield number + 1, found[2], "\n".join(body).strip("\n") + "\n", follows
+
+
+def names_of_readers(folder):
+    """What pages take for granted: rows, labels, weights, a table, a stream, fitted models."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    heart = load_dataset("heart")
+    table = pa.table({"size": heart.X[:, 0], "age": heart.X[:, 3], "clicked": heart.y, "importance": heart.X[:, 4]})
+    pq.write_table(table, folder / "clicks.parquet")
+    pq.write_table(table.drop_columns(["clicked"]), folder / "new.parquet")
+    digits, labels = load_digits(return_X_y=True)
+    parts = [(digits[i::50], labels[i::50]) for i in range(50)]
+    return {
+        "X": heart.X,
+        "y": heart.y,
+        "w": np.linspace(1, 2, len(heart.y)),
+        "load": lambda part: parts[part % 50],
+        "stream": parts,
+        "models": {"small <tree>": TopDownTreeClassifier(max_leaf_nodes=3).fit(heart.X, heart.y)},
+        "np": np,
+        "Path": Path,
+        "load_dataset": load_dataset,
+        "TopDownTreeClassifier": TopDownTreeClassifier,
+        "WeightedOblique": WeightedOblique,
+    }
+
+
+def run(code, where, names):
+    """Run a block, as a session if it has prompts; return what it prints."""
+    if ">>>" in code:
+        test = doctest.DocTestParser().get_doctest(code, names, where, where, 0)
+        complaints = io.StringIO()
+        result = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=complaints.write, clear_globs=False)
+        assert result.failed == 0, complaints.getvalue()
+        names.update(test.globs)
+        return ""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, where, "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names, printed, ran = names_of_readers(tmp_path), "", 0
+    for line, language, code, follows in blocks(page):
+        where = f"{page.name}:{line}"
+        if language in ("python", "pycon") and not any(word in code for word in ELSEWHERE):
+            printed = run(code, where, names)
+            ran += 1
+        elif language == "text" and follows:
+            assert printed.strip() == code.strip(), where
+    assert ran
