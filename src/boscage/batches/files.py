@@ -171,10 +171,24 @@ def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> 
     largest = max((group.total_byte_size for group in fragment.row_groups), default=0)
     buffer_size = _BUFFER_BYTES if largest > _GROUP_BYTES else 0
     with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=buffer_size) as file:
-        for group in fragment.row_groups:
-            # One call for all row groups keeps those that are read already.
-            for batch in file.iter_batches(rows, row_groups=[group.id], columns=columns):
+        # One call for all row groups would keep those that are read already.
+        for groups in _runs(fragment.row_groups, rows):
+            for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
                 yield batch.select(columns)
+
+
+def _runs(groups: list[Any], rows: int) -> Iterator[list[int]]:
+    """Put small row groups together, up to the rows of a batch."""
+    run: list[int] = []
+    held = 0
+    for group in groups:
+        if run and held + group.num_rows > rows:
+            yield run
+            run, held = [], 0
+        run.append(group.id)
+        held += group.num_rows
+    if run:
+        yield run
 
 
 def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
