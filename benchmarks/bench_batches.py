@@ -129,7 +129,7 @@ def dask_fit(path: Path, workers: int, leaves: int = LEAVES, groups_at_once: int
         X.append(da.from_delayed(part, (length, COLUMNS), np.float32))
         y.append(da.from_delayed(labels, (length,), np.int8))
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         client.run(__import__, "boscage.dask")

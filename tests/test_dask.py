@@ -33,8 +33,9 @@ def cluster():
     # Workers are forked from a process that has imported everything: they start in a tenth of the time.
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         get_mp_context().set_forkserver_preload(["distributed", "dask.array", "dask.dataframe", "boscage.dask"])
+        # Any free port: two clusters run at once when the tests of this file are shared by two processes.
         made = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         )
         with made, distributed.Client(made) as client:
             yield made, client
