@@ -217,6 +217,21 @@ def test_missing_values_are_refused_where_the_tree_needs_numbers(browser, tmp_pa
         assert "needs a number in every field" in tab.locator(".bosc-row").text_content()
 
 
+def test_hard_linear_tests_are_shown_in_the_unit_of_their_largest_term(browser, tmp_path, iris):
+    _, X, y = iris
+    model = TopDownTreeClassifier("wodt", max_leaf_nodes=2, random_state=0).fit(X, y)
+    model.to_html(tmp_path / "t.html", X, y)
+    tree = model.tree_
+    top = np.abs(tree.weights[0] * tree.schema.spread).argmax()
+    unit = abs(tree.weights[0, top])
+    with Tab(browser, tmp_path / "t.html") as tab:
+        first = tab.locator(".bosc-terms tbody tr").first
+        assert first.locator("th").text_content() == X.columns[top]
+        assert first.locator("td").first.text_content().replace("−", "-") == f"{np.sign(tree.weights[0, top]):g}"
+        score = tab.locator(".bosc-path li strong").first.text_content().replace("−", "-")
+    assert float(score) == pytest.approx(X.iloc[0].to_numpy() @ tree.weights[0] / unit, rel=1e-2)
+
+
 def test_flows_of_a_soft_tree_are_as_wide_as_its_reach(browser, tmp_path):
     heart = load_dataset("heart")
     model = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=4).fit(heart.X, heart.y)

@@ -219,6 +219,11 @@ def _shown(values: list[float], digits: int) -> str:
     return text if len(values) < 2 else f"{text} ± {np.std(values):.{digits}f}"
 
 
+def _cell_text(cell: dict[str, Any], what: str, digits: int, runs: int) -> str:
+    fewer = "" if len(cell[what]) == runs else f" ({len(cell[what])} runs)"
+    return _shown(cell[what], digits) + (" capped" if cell["capped"] else "") + fewer
+
+
 def _table(plan: _Plan, number: int) -> None:
     what, digits = {2: ("accuracy", 4), 3: ("leaves", 1)}[number]
     found = _all(plan)
@@ -229,11 +234,11 @@ def _table(plan: _Plan, number: int) -> None:
     rows = []
     for data, row in found.items():
         printed = PRINTED[str(number)][data]
-        line = [data + (" (part)" if data in FILES else ""), str(max(len(cell[what]) for cell in row.values()))]
+        runs = max(len(cell[what]) for cell in row.values())
+        line = [data + (" (part)" if data in FILES else ""), str(runs)]
         for method in ["WODT", "as published", *rivals]:
             cell = row.get(method)
-            text = "" if cell is None else _shown(cell[what], digits) + (" capped" if cell["capped"] else "")
-            line.append(text)
+            line.append("" if cell is None else _cell_text(cell, what, digits, runs))
             if method in printed:
                 value = printed[method]
                 line.append("N/A" if value is None else f"{value[0]:.{digits}f}")
@@ -289,7 +294,7 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
             f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
             f"{INNER_FOLDS} folds, or one where X is large; its time includes that. "
             f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials, cap "
-            f"{plan.cap:g} s per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
+            f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
     plan.job.write(f"wodt-{name}.md", f"# {title}\n\n{text}\n\n{markdown_table(header, rows)}\n\n{more}\n\n{made}\n")
 
 
