@@ -141,12 +141,19 @@ def hard() -> None:
     """Prove hard cases; then show how the gap closes where no proof comes."""
     rows = []
     for name, depth, X, y, weight in hard_cases():
-        before = time.process_time()
-        found = search(X, y, depth, weight)
-        row = {"data": name, "depth": depth, "CPU s": time.process_time() - before, "wanted": "<= 30"}
+        took = []
+        for _ in range(2):
+            before = time.process_time()
+            found = search(X, y, depth, weight)
+            took.append(time.process_time() - before)
+        row = {"data": name, "depth": depth, "CPU s": min(took), "other run": max(took), "wanted": "<= 30"}
         row |= {"status": found["status"], "objective": round(found["objective"], 6)}
         rows.append({**row, "MB": found["peak_bytes"] / 1e6, "MB wanted": "<= 200"})
-    report("optimal_hard", "Hard cases, alpha .001: CPU seconds to the proof, memory of the search", rows)
+    report(
+        "optimal_hard",
+        "Hard cases, alpha .001: CPU seconds to the proof (lower of two runs), memory of the search",
+        rows,
+    )
     data, rows = load("compas"), []
     for limit in (1, 4, 16) if data else ():
         tree = ours(*data, 6, 0.001, time_limit=limit)
