@@ -43,10 +43,18 @@ def split_over_reading(n, d, dtype, splits=20):
     return (took["many"] - took["few"]) / splits / took["reading"], took["few"] / took["reading"], took["reading"]
 
 
-def many_splits_over_one(n, d, splits=200):
+def many_splits(n, d, splits=200):
+    """Return one of many best-first splits over reading X, and all of them over one of the first ten."""
     X, y = problem(n, d)
-    took = lowest(5, base=lambda: fit(X, y, 2), few=lambda: fit(X, y, 12), many=lambda: fit(X, y, splits + 2))
-    return (took["many"] - took["base"]) / ((took["few"] - took["base"]) / 10)
+    took = lowest(
+        6,
+        reading=lambda: np.add.reduce(X, axis=None),
+        base=lambda: fit(X, y, 2),
+        few=lambda: fit(X, y, 12),
+        many=lambda: fit(X, y, splits + 2),
+    )
+    many, few = took["many"] - took["base"], took["few"] - took["base"]
+    return many / splits / took["reading"], many / (few / 10)
 
 
 def level_over_leaves(n, d, depth=6):
@@ -81,8 +89,9 @@ def main() -> None:
         ratio, whole, reading = split_over_reading(n, d, dtype)
         rows.append({"what": f"one split over reading X, {n} x {d} {np.dtype(dtype).name}", "ratio": ratio,
                      "wanted": f"<= {limit}", "note": f"read {1e3 * reading:.0f} ms; stump {whole:.0f}x"})  # fmt: skip
-    rows.append({"what": "200 best-first splits over one, 200,000 x 50", "ratio": many_splits_over_one(200_000, 50),
-                 "wanted": "<= 200"})  # fmt: skip
+    each, together = many_splits(200_000, 50)
+    rows.append({"what": "each of 200 best-first splits over reading X, 200,000 x 50", "ratio": each,
+                 "wanted": "<= 1.5", "note": f"all over one of the first ten: {together:.0f}"})  # fmt: skip
     rows.append({"what": "depth 6 level by level over leaf by leaf, 200,000 x 50",
                  "ratio": level_over_leaves(200_000, 50), "wanted": "< 1"})  # fmt: skip
     ratio, never_larger = exact_over_grid()
