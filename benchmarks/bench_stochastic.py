@@ -91,7 +91,9 @@ def main() -> None:
                      "wanted": f"<= {limit}", "note": f"read {1e3 * reading:.0f} ms; stump {whole:.0f}x"})  # fmt: skip
     each, together = many_splits(200_000, 50)
     rows.append({"what": "each of 200 best-first splits over reading X, 200,000 x 50", "ratio": each,
-                 "wanted": "<= 1.5", "note": f"all over one of the first ten: {together:.0f}"})  # fmt: skip
+                 "wanted": "<= 1.5"})  # fmt: skip
+    rows.append({"what": "200 best-first splits over one of the first ten, 200,000 x 50", "ratio": together,
+                 "wanted": "<= 200"})  # fmt: skip
     rows.append({"what": "depth 6 level by level over leaf by leaf, 200,000 x 50",
                  "ratio": level_over_leaves(200_000, 50), "wanted": "< 1"})  # fmt: skip
     ratio, never_larger = exact_over_grid()
