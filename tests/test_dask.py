@@ -327,8 +327,12 @@ def test_refusals(client, data):
         TopDownTreeClassifier("stochastic", max_message_mb=0).fit(X, y)
     with pytest.raises(IncompatibleParts, match="splits='stochastic'"):
         TopDownTreeClassifier("oc1").fit(X, y)
-    with pytest.raises(ClusterError, match=r"partition [01]: ValueError: Input X contains NaN"):
-        TopDownTreeClassifier("stochastic", retries=0).fit(X * np.nan, y)
+    for broken in (0, 1):
+        holed = data[0].copy()
+        holed[5000 * broken + 7] = np.nan
+        X, y, _ = collections((holed, *data[1:]), [5000])
+        with pytest.raises(ClusterError, match=f"partition {broken}: ValueError: Input X contains NaN"):
+            TopDownTreeClassifier("stochastic", retries=0).fit(X, y)
 
 
 def test_no_client(data, monkeypatch):
