@@ -34,27 +34,28 @@ def lowest(rounds=5, **calls):
     return best
 
 
-def split_over_reading(n, d, dtype, splits=20):
-    """Seconds of one split of a node over all rows (the slope of the fit time), over one reading of X."""
+def split_over_reading(n, d, dtype):
+    """Seconds of one split of a node over all rows, over one reading of X.
+
+    The slope of the fit time from two leaves to four: in larger trees some leaves share a pass.
+    """
     X, y = problem(n, d, dtype)
-    took = lowest(
-        reading=lambda: np.add.reduce(X, axis=None), few=lambda: fit(X, y, 2), many=lambda: fit(X, y, 2 + splits)
-    )
-    return (took["many"] - took["few"]) / splits / took["reading"], took["few"] / took["reading"], took["reading"]
+    took = lowest(12, reading=lambda: np.add.reduce(X, axis=None), few=lambda: fit(X, y, 2), more=lambda: fit(X, y, 4))
+    return (took["more"] - took["few"]) / 2 / took["reading"], took["few"] / took["reading"], took["reading"]
 
 
 def many_splits(n, d, splits=200):
-    """Return one of many best-first splits over reading X, and all of them over one of the first ten."""
+    """Return one of many best-first splits over reading X, and all of them over one split alone."""
     X, y = problem(n, d)
     took = lowest(
-        6,
+        10,
         reading=lambda: np.add.reduce(X, axis=None),
         base=lambda: fit(X, y, 2),
-        few=lambda: fit(X, y, 12),
+        few=lambda: fit(X, y, 4),
         many=lambda: fit(X, y, splits + 2),
     )
     many, few = took["many"] - took["base"], took["few"] - took["base"]
-    return many / splits / took["reading"], many / (few / 10)
+    return many / splits / took["reading"], many / (few / 2)
 
 
 def level_over_leaves(n, d, depth=6):
@@ -92,7 +93,7 @@ def main() -> None:
     each, together = many_splits(200_000, 50)
     rows.append({"what": "each of 200 best-first splits over reading X, 200,000 x 50", "ratio": each,
                  "wanted": "<= 1.5"})  # fmt: skip
-    rows.append({"what": "200 best-first splits over one of the first ten, 200,000 x 50", "ratio": together,
+    rows.append({"what": "200 best-first splits over one split alone, 200,000 x 50", "ratio": together,
                  "wanted": "<= 200"})  # fmt: skip
     rows.append({"what": "depth 6 level by level over leaf by leaf, 200,000 x 50",
                  "ratio": level_over_leaves(200_000, 50), "wanted": "< 1"})  # fmt: skip

@@ -7,7 +7,8 @@
 
 namespace boscage {
 
-Grower::Grower(Side root, Limits limits, Order order) : limits_(limits), order_(order) {
+Grower::Grower(Side root, Limits limits, Order order, int64_t together)
+    : limits_(limits), order_(order), together_(together) {
   Node node;
   node.rows = root.rows;
   node.weight = std::accumulate(root.class_weights.begin(), root.class_weights.end(), 0.0);
@@ -35,6 +36,7 @@ std::vector<Request> Grower::ask() {
   if (pending_.empty()) advance();
   // Nobody will ask for the children of the last split.
   if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) pending_.clear();
+  if (!pending_.empty()) look_ahead();
   std::vector<Request> requests;
   requests.reserve(pending_.size());
   for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[static_cast<size_t>(id)])});
@@ -51,7 +53,7 @@ void Grower::tell(int32_t id, Proposal proposal) {
   // The tolerance is scikit-learn's: a drop equal to the limit up to rounding is enough.
   if (drop + 2.2e-16 * node.weight < limits_.min_drop) node.proposal = {};
   if (!explores_everything()) {
-    push(id);
+    if (node.number >= 0) push(id);  // else it is pushed when its parent is split
   } else if (!node.proposal.tests.empty()) {
     make_children(id);  // may move the nodes: `node` is not valid after it
   }
@@ -160,6 +162,22 @@ void Grower::advance() {
     for (const int32_t leaf : commit(id))
       if (nodes_[static_cast<size_t>(leaf)].answered) push(leaf);
   }
+}
+
+// Gives children to the next best leaves, which will be split soon unless better ones take all splits that are left.
+void Grower::look_ahead() {
+  if (explores_everything() || order_ == Order::depth_first) return;
+  const int64_t likely = std::min(together_ - 1, (limits_.max_splits - splits_) / 2);
+  if (likely < 1) return;
+  std::vector<Key> next;
+  for (const Key& key : heap_) {
+    const Node& node = nodes_[static_cast<size_t>(key.node)];
+    if (node.left < 0 && node.proposal.tests.size() == 1) next.push_back(key);
+  }
+  const auto count = std::min(next.size(), static_cast<size_t>(likely));
+  std::partial_sort(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(count), next.end(),
+                    [](const Key& a, const Key& b) { return b < a; });
+  for (size_t i = 0; i < count; ++i) make_children(next[i].node);
 }
 
 }  // namespace boscage

@@ -3,7 +3,8 @@
 // ask() names the leaves whose best test must be known before growth can go on; tell() takes a
 // Proposal for one of them. Who answers (memory, batches on disk, a cluster) is not known here.
 // A leaf's best test depends on that leaf alone: with no limit on the number of leaves every open leaf
-// is asked for at once, and the order of growth only numbers the nodes at the end.
+// is asked for at once, and the order of growth only numbers the nodes at the end. With a limit, ask() may look ahead:
+// it names the children of the next best leaves too, which saves passes over the rows and changes no tree.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,8 @@ struct Request {
 
 class Grower {
  public:
-  Grower(Side root, Limits limits, Order order);
+  // `together`: leaves whose children are asked for at once where the number of leaves is limited.
+  Grower(Side root, Limits limits, Order order, int64_t together = 1);
 
   std::vector<Request> ask();
   void tell(int32_t node, Proposal proposal);
@@ -77,6 +79,7 @@ class Grower {
   void push(int32_t id);
   int32_t pop();
   void advance();
+  void look_ahead();
   bool fits(const Node& node) const;
   bool may_triple(const Node& node) const;
   bool explores_everything() const { return limits_.max_splits < 0; }
@@ -86,6 +89,7 @@ class Grower {
   std::vector<Key> heap_;
   Limits limits_;
   Order order_;
+  int64_t together_;
   int64_t splits_ = 0;
 };
 

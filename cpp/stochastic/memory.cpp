@@ -12,6 +12,8 @@ namespace {
 
 // Reach numbers kept at once: this many, or twice the numbers in X. Beyond it they are made again when needed.
 constexpr int64_t kKeptReach = int64_t{1} << 26;
+// Leaves that are divided in one pass where their number is limited: the row is read once for all of them.
+constexpr int64_t kTogether = 8;
 // A product must explain so many times what a linear function does, or a single test is taken.
 constexpr double kProductOverLinear = 4;
 // Below a product that has been split by, another one must explain so many times as much.
@@ -358,7 +360,8 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
   all.rows = rows_.size();
   for (int32_t k = 0; k < shape_.classes; ++k)
     all.class_weights.push_back(root.sums[static_cast<size_t>(k * shape_.stride())]);
-  Grower grower(std::move(all), limits, order);
+  // Tests of three come with room for three: whether there is room is known only when their turn has come.
+  Grower grower(std::move(all), limits, order, settings_.lookahead ? 1 : kTogether);
   root.summed_at = grower.node(0).weight;
   std::vector<Request> requests;
   while (!(requests = grower.ask()).empty()) {

@@ -43,12 +43,12 @@ Problem make_problem(uint64_t seed, int64_t rows, int64_t columns, int32_t class
 }
 
 Grown grow(const Problem& p, const AnyCriterion& criterion, Limits limits, Order order, int threads,
-           int64_t max_bins = 0) {
+           int64_t max_bins = 0, int64_t together = 1) {
   Pool pool(threads);
   Control control;
   NodeRows rows(p.y, p.weight, p.classes);
   AxisSearch search(p.matrix(), p.n_categories, max_bins, rows, p.weight, criterion, limits, pool, control);
-  Grower grower(rows.total(), limits, order);
+  Grower grower(rows.total(), limits, order, together);
   grow_in_memory(grower, search, pool, control);
   return flatten(grower, criterion);
 }
@@ -112,6 +112,42 @@ TEST("a budget of leaves gives the beginning of the whole tree") {
     CHECK(part.rows[i] == whole.rows[i]);
     if (part.children_left[i] >= 0) CHECK(part.threshold[i] == whole.threshold[i]);
   }
+}
+
+TEST("looking ahead saves questions and changes no tree") {
+  const Problem p = make_problem(7, 900, 4, 3, true);
+  for (const Order order : {Order::best_first, Order::heaviest_first, Order::depth_first}) {
+    for (const int64_t splits : {1, 2, 3, 8, 30, 1000}) {
+      Limits limits;
+      limits.max_splits = splits;
+      const Grown one = grow(p, Gini{}, limits, order, 1);
+      for (const int64_t together : {2, 8, 50}) CHECK(same(one, grow(p, Gini{}, limits, order, 2, 0, together)));
+    }
+  }
+  Limits limits;
+  limits.max_splits = 40;
+  std::vector<int> questions;
+  for (const int64_t together : {1, 8}) {
+    Grower grower({1 << 20, {1.0, 2.0}}, limits, Order::best_first, together);
+    questions.push_back(0);
+    for (auto requests = grower.ask(); !requests.empty(); requests = grower.ask()) {
+      ++questions.back();
+      for (const Request& request : requests) {
+        const Node& node = grower.node(request.node);
+        const double a = node.class_weights[0], b = node.class_weights[1];
+        MeasuredTest half;
+        half.left = {node.rows / 2, {0.25 * a, 0.5 * b}};
+        half.right = {node.rows / 2, {0.75 * a, 0.5 * b}};
+        half.drop = node.weight;
+        Proposal proposal;
+        proposal.tests.push_back(std::move(half));
+        grower.tell(request.node, std::move(proposal));
+      }
+    }
+    CHECK(grower.splits() == 40);
+  }
+  CHECK(questions[0] == 40);
+  CHECK(questions[1] < 15);
 }
 
 TEST("bins, one row, one class, no columns that vary") {

@@ -220,7 +220,7 @@ TEST("any number of threads grows the same tree") {
     CHECK(grower.splits() == 9);
     Vector all;
     for (const int32_t id : grower.committed())
-      if (grower.node(id).left >= 0)
+      if (grower.node(id).left >= 0 && grower.node(grower.node(id).left).number >= 0)
         all.insert(all.end(), grower.test(id).weights.begin(), grower.test(id).weights.end());
     found.push_back(all);
   }
