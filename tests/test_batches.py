@@ -4,6 +4,8 @@ import math
 import subprocess
 import sys
 import threading
+import time
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +26,7 @@ from boscage.batches.files import read_ahead
 from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
 from boscage.batches.source import open_source
+from boscage.batches.threads import Workers
 
 
 def saved(tree, folder):
@@ -342,11 +345,11 @@ def test_no_thread_is_left_after_an_error(table, tmp_path):
     pq.write_table(table, tmp_path / "data.parquet", row_group_size=100)
     with pytest.raises(ValueError, match="not numeric") as caught:
         TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "x0")
-    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("boscage")]
     pq.write_table(table.set_column(0, "x0", pa.array([np.inf] * 7000)), tmp_path / "data.parquet", row_group_size=100)
     with pytest.raises(ValueError, match="infinity") as caught:
         TopDownTreeClassifier("stochastic").fit_batches(tmp_path / "data.parquet", "label", weight="w")
-    assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("boscage")]
     assert caught.tb is not None  # the traceback is alive still
 
 
@@ -374,6 +377,39 @@ def test_reading_ahead_keeps_order_hands_on_errors_and_ends_early():
     ahead.close()
     assert len(read) < 5
     assert not [thread for thread in threading.enumerate() if thread.name == "boscage-reader"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_workers_keep_order_hand_on_errors_and_end(threads):
+    def late(i):
+        time.sleep(0.002 * (i % 3))
+        return i
+
+    with Workers(threads) as workers:
+        assert list(workers.ahead(partial(late, i) for i in range(30))) == list(range(30))
+        assert [workers.submit(late, i).result() for i in range(5)] == list(range(5))
+    begun = []
+
+    def failing(i):
+        begun.append(i)
+        if i == 3:
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"), Workers(threads) as workers:
+        list(workers.ahead(partial(failing, i) for i in range(100)))
+    assert len(begun) <= 3 + 2 * threads
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("boscage")]
+
+
+@pytest.mark.parametrize("rows", [37, 4096, 5000])
+def test_threads_and_row_groups_change_nothing(table, expected, tmp_path, monkeypatch, rows):
+    pq.write_table(table, tmp_path / "data.parquet", row_group_size=rows)
+    for batch_rows, threads in ((1 << 17, 2), (1 << 12, 3), (1 << 12, 1)):  # small row groups together, large ones cut
+        monkeypatch.setattr("boscage.batches.files.BATCH_ROWS", batch_rows)
+        tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6, n_jobs=threads)
+        tree.fit_batches(tmp_path / "data.parquet", "label", weight="w").set_params(n_jobs=None)
+        assert saved(tree, tmp_path) == expected, (batch_rows, threads)
+        assert tree.reading_.rows == 7000
 
 
 def test_what_can_be_read_only_once_is_refused_at_once():

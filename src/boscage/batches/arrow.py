@@ -1,4 +1,4 @@
-"""Record batches of pyarrow's as `RawBatch`: columns one after the other in memory that is used again."""
+"""Record batches and tables of pyarrow's as `RawBatch`: columns one after the other in memory that is used again."""
 
 from __future__ import annotations
 
@@ -11,30 +11,22 @@ from boscage.batches.files import check_columns
 from boscage.batches.rows import CodedLabels, RawBatch
 
 
-class Buffers:
-    """Memory for the columns of batches, used in turn: fresh memory for every batch costs more than filling it.
+class Memory:
+    """Memory for the columns of a batch, used again: fresh memory for every batch costs more than filling it."""
 
-    Parameters
-    ----------
-    count : int
-        Batches that are in use at any time.
-    """
+    def __init__(self) -> None:
+        self._bytes = np.empty(0, np.uint8)
 
-    def __init__(self, count: int) -> None:
-        self._memory = [np.empty(0, np.uint8) for _ in range(count)]
-
-    def take(self, n_columns: int, n_rows: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-        """Return columns to be filled; they are those of the batch `count` batches ago."""
+    def columns(self, n_columns: int, n_rows: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Return columns to be filled; those of the batch before are lost."""
         wanted = n_columns * n_rows * dtype.itemsize
-        memory = self._memory.pop(0)
-        if len(memory) < wanted:
-            memory = np.empty(wanted, np.uint8)
-        self._memory.append(memory)
-        return memory[:wanted].view(dtype).reshape(n_columns, n_rows)
+        if len(self._bytes) < wanted:
+            self._bytes = np.empty(wanted, np.uint8)
+        return self._bytes[:wanted].view(dtype).reshape(n_columns, n_rows)
 
 
-def arrow_batch(batch: Any, target: str | None, weight: str | None, buffers: Buffers | None = None) -> RawBatch:
-    """Take a record batch or a table apart into X, y and weights; X lies in one of the buffers."""
+def arrow_batch(batch: Any, target: str | None, weight: str | None, memory: Memory | None = None) -> RawBatch:
+    """Take a record batch or a table apart into X, y and weights; X lies in the memory."""
     if target is None:
         raise ValueError("target=None is not allowed with tables. Pass the name of the column of labels.")
     check_columns(batch.schema.names, target, weight)
@@ -42,7 +34,7 @@ def arrow_batch(batch: Any, target: str | None, weight: str | None, buffers: Buf
     if not kept:
         raise ValueError(f"the source has no column besides target={target!r} and weight={weight!r}.")
     types = [_float_type(batch.schema.field(j)) for j in kept]
-    matrix = (buffers or Buffers(1)).take(len(kept), batch.num_rows, np.result_type(*types))
+    matrix = (memory or Memory()).columns(len(kept), batch.num_rows, np.result_type(*types))
     for row, j in enumerate(kept):
         matrix[row] = _arrow_numbers(batch.column(j))
     w = None if weight is None else np.asarray(_arrow_numbers(batch.column(batch.schema.names.index(weight))))

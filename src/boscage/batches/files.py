@@ -4,6 +4,9 @@ A scanner of pyarrow's reads up to a gigabyte ahead of whoever works on its batc
 by row group, Arrow batch by batch and CSV as a stream; `read_ahead` lets a thread read the next batches while this one
 works on a batch. Only what these readers do not know (partitions in folder names, files of different columns, datasets
 in memory) is left to scanners.
+
+A `Piece` is a function that returns the next rows. Where row groups are small it reads them when it is called, so that
+several threads can read at once; elsewhere the rows are there already.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import glob
 import os
 import queue
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,9 +30,10 @@ _CSV_BLOCK_BYTES = 1 << 23
 _POLL_SECONDS = 0.1
 
 T = TypeVar("T")
+Piece = Callable[[], Any]  # returns a record batch or a table
 
 
-def read_ahead(batches: Iterator[T], depth: int) -> Iterator[T]:
+def read_ahead(batches: Iterator[T], depth: int) -> Generator[T, None, None]:
     """Let a thread bring the batches while the caller works on one.
 
     Parameters
@@ -117,10 +122,10 @@ def _kinds() -> str:
     return ", ".join(_FORMATS)
 
 
-def dataset_start(
+def dataset_pieces(
     dataset: Any, target: str | None, weight: str | None, needs_target: bool, drop: Collection[str]
-) -> Callable[[], Iterator[Any]]:
-    """Return a function that begins to read a dataset: record batches in the order of its rows."""
+) -> Callable[[], Iterator[Piece]]:
+    """Return a function that begins to read a dataset: pieces in the order of its rows."""
     if needs_target:
         if target is None:
             raise ValueError("target=None is not allowed with files and datasets. Pass the column of labels.")
@@ -132,12 +137,22 @@ def dataset_start(
     return lambda: _read(dataset, columns, rows)
 
 
-def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
+def _there(batches: Iterator[Any]) -> Iterator[Piece]:
+    """Read batches now and make pieces of them."""
+    for batch in batches:
+        yield partial(_same, batch)
+
+
+def _same(batch: T) -> T:
+    return batch
+
+
+def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     """Read fragment by fragment."""
     try:
         fragments = dataset.get_fragments()
     except ValueError:  # the rows of a filtered dataset are known to scanners alone
-        yield from dataset.to_batches(columns=columns, batch_size=rows)
+        yield from _there(dataset.to_batches(columns=columns, batch_size=rows))
         return
     reader = _reader(dataset)
     for fragment in fragments:
@@ -146,10 +161,10 @@ def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
         else:
             pieces = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
             for piece in pieces:
-                yield from piece.to_batches(schema=dataset.schema, columns=columns, batch_size=rows)
+                yield from _there(piece.to_batches(schema=dataset.schema, columns=columns, batch_size=rows))
 
 
-def _reader(dataset: Any) -> Callable[[Any, Any, list[str], int], Iterator[Any]] | None:
+def _reader(dataset: Any) -> Callable[[Any, Any, list[str], int], Iterator[Piece]] | None:
     kind = getattr(getattr(dataset, "format", None), "default_extname", "")
     if kind == "csv":
         from pyarrow.dataset import CsvFileFormat
@@ -164,45 +179,59 @@ def _is_plain(fragment: Any, schema: Any, columns: list[str]) -> bool:
     return all(own.get_field_index(name) >= 0 and own.field(name).type == schema.field(name).type for name in columns)
 
 
-def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    from pyarrow.parquet import ParquetFile
-
+def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     # Without buffers all columns of a row group are loaded at once; with them their bytes are copied once more.
     largest = max((group.total_byte_size for group in fragment.row_groups), default=0)
     buffer_size = _BUFFER_BYTES if largest > _GROUP_BYTES else 0
+    # One call for all row groups would keep those that are read already.
+    for groups in _runs(fragment.row_groups, rows):
+        if sum(group.num_rows for group in groups) <= rows:
+            yield partial(_row_groups, fragment, [group.id for group in groups], columns, buffer_size)
+        else:
+            yield from _there(_large_row_group(fragment, groups[0].id, columns, buffer_size, rows))
+
+
+def _row_groups(fragment: Any, groups: list[int], columns: list[str], buffer_size: int) -> Any:
+    """Read some small row groups; a file of its own for each call, because threads cannot share one."""
+    from pyarrow.parquet import ParquetFile
+
     with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=buffer_size) as file:
-        # One call for all row groups would keep those that are read already.
-        for groups in _runs(fragment.row_groups, rows):
-            for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
-                yield batch.select(columns)
+        return file.read_row_groups(groups, columns=columns, use_threads=False).select(columns)
 
 
-def _runs(groups: list[Any], rows: int) -> Iterator[list[int]]:
+def _large_row_group(fragment: Any, group: int, columns: list[str], buffer_size: int, rows: int) -> Iterator[Any]:
+    from pyarrow.parquet import ParquetFile
+
+    with fragment.open() as opened, ParquetFile(opened, metadata=fragment.metadata, buffer_size=buffer_size) as file:
+        for batch in file.iter_batches(rows, row_groups=[group], columns=columns):
+            yield batch.select(columns)
+
+
+def _runs(groups: list[Any], rows: int) -> Iterator[list[Any]]:
     """Put small row groups together, up to the rows of a batch."""
-    run: list[int] = []
+    run: list[Any] = []
     held = 0
     for group in groups:
         if run and held + group.num_rows > rows:
             yield run
             run, held = [], 0
-        run.append(group.id)
+        run.append(group)
         held += group.num_rows
     if run:
         yield run
 
 
-def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     from pyarrow.ipc import IpcReadOptions, open_file
 
     chosen = [fragment.physical_schema.get_field_index(name) for name in columns]
     with fragment.open() as opened, open_file(opened, options=IpcReadOptions(included_fields=chosen)) as file:
         for number in range(file.num_record_batches):
             batch = file.get_batch(number).select(columns)
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+            yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def _read_csv(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Any]:
+def _read_csv(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     from pyarrow.csv import ConvertOptions, ReadOptions, open_csv
 
     types = {name: schema.field(name).type for name in columns}
@@ -212,8 +241,7 @@ def _read_csv(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iter
         open_csv(opened, ReadOptions(block_size=_CSV_BLOCK_BYTES), convert_options=options) as stream,
     ):
         for batch in stream:
-            for start in range(0, batch.num_rows, rows):
-                yield batch.slice(start, rows)
+            yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:

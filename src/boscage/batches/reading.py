@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import closing
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,10 @@ from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import RawBatch, Rows, in_blocks
 from boscage.batches.source import Source
 from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
+from boscage.batches.threads import FilePasses
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Question(Protocol):
@@ -94,13 +97,13 @@ class BatchPasses:
         self._source = source
         self._threads = threads
         self._progress = progress
+        self._files = FilePasses(source, threads, self._saw) if source.reads_files else None
         self._rows_read = 0
         self.n_passes = 0
         self.bytes_read = 0
         survey: Survey | None = None
-        with closing(self._read()) as batches:
-            for batch in batches:
-                seen = Survey.of(batch, owner, allow_nan=allow_nan, threads=threads)
+        with closing(self._each(partial(Survey.of, owner=owner, allow_nan=allow_nan))) as surveys:
+            for seen in surveys:
                 survey = seen if survey is None else survey.merge(seen)
         if survey is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
@@ -112,49 +115,64 @@ class BatchPasses:
         """What has been read so far."""
         return Reading(self.n_passes, self.survey.rows, self.bytes_read)
 
-    def _read(self) -> Generator[RawBatch, None, None]:
-        """Read all rows once more; closed in time, a thread that reads ahead ends with the pass."""
-        self.n_passes += 1
+    def _saw(self, rows: int, n_bytes: int) -> None:
+        self._rows_read += rows
+        self.bytes_read += n_bytes
         show: Callable[[int], None] | None = self._progress.callback
+        if show is not None:
+            self._progress.text = f"pass {self.n_passes}, {self.bytes_read / 1e6:,.0f} MB read; rows"
+            show(self._rows_read)
+
+    def _each(self, work: Callable[..., T]) -> Generator[T, None, None]:
+        """Read all rows once more; return work(batch, threads=...) of each batch."""
+        self.n_passes += 1
+        if self._files is not None:
+            yield from self._files.each(partial(work, threads=1))
+            return
         with closing(self._source.batches()) as batches:
             for batch in batches:
-                yield batch
-                self._rows_read += len(batch.X)
-                self.bytes_read += batch.n_bytes
-                if show is not None:
-                    self._progress.text = f"pass {self.n_passes}, {self.bytes_read / 1e6:,.0f} MB read; rows"
-                    show(self._rows_read)
+                yield work(batch, threads=self._threads)
+                self._saw(len(batch.X), batch.n_bytes)
 
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
         found: WeightSurvey | None = None
-        with closing(self._read()) as batches:
-            for batch in batches:
-                seen = prepare.survey_weights(batch)
+
+        def look(batch: RawBatch, threads: int) -> WeightSurvey:
+            return prepare.survey_weights(batch)
+
+        with closing(self._each(look)) as surveys:
+            for seen in surveys:
                 found = seen if found is None else found.merge(seen)
         assert found is not None  # the first pass has seen rows
         return found
 
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all rows."""
-        parts: Parts = []
-        n = 0
-        with closing(self._read()) as batches:
-            for first_block, rows in in_blocks(map(self._prepare, batches)):
-                parts = join([parts, question.sums(rows, first_block, self._threads)])
-                n += len(rows)
+        if self._files is not None:
+            self.n_passes += 1
+            parts, n = self._files.sums(self._prepare, lambda block, rows: question.sums(rows, block, 1))
+        else:
+            parts, n = [], 0
+            with closing(self._each(lambda batch, threads: self._prepare(batch))) as batches:
+                for first_block, rows in in_blocks(batches):
+                    parts = join([parts, question.sums(rows, first_block, self._threads)])
+                    n += len(rows)
         self._check_rows(n)
         return total(parts)
 
     def collect(self, question: Look) -> Any:
         """Answer a question of exact answers by one pass over all rows."""
         found, n = None, 0
-        with closing(self._read()) as batches:
-            for rows in map(self._prepare, batches):
-                if not len(rows):
-                    continue
-                seen = question.look(rows, self._threads)
-                found = seen if n == 0 else question.merge(found, seen)
-                n += len(rows)
+
+        def look(batch: RawBatch, threads: int) -> tuple[int, Any]:
+            rows = self._prepare(batch)
+            return len(rows), question.look(rows, threads) if len(rows) else None
+
+        with closing(self._each(look)) as answers:
+            for rows, seen in answers:
+                if rows:
+                    found = seen if n == 0 else question.merge(found, seen)
+                    n += rows
         self._check_rows(n)
         return found
 

@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 
 from boscage._frames import as_frame
 from boscage._validation import numeric_columns
-from boscage.batches.arrow import Buffers, arrow_batch
-from boscage.batches.files import check_columns, dataset_start, files_dataset, is_dataset, is_path, read_ahead
+from boscage.batches.arrow import Memory, arrow_batch
+from boscage.batches.files import Piece, check_columns, dataset_pieces, files_dataset, is_dataset, is_path, read_ahead
 from boscage.batches.rows import RawBatch
 
-# Batches of a file that wait while one is in work.
+# Batches of a file, or pieces of it, that wait while one is in work.
 _READ_AHEAD = 1
 
 _WHAT_TO_PASS = (
@@ -34,11 +34,11 @@ class Source:
     Parameters
     ----------
     start : callable
-        Returns a fresh iterator of batches as the user has them.
+        Returns a fresh iterator of batches as the user has them; of a file's, of pieces that return one.
     target, weight : str or None
         Columns of labels and weights in batches that are tables.
     reads_files : bool, default=False
-        Whether another thread may read ahead; iterators of the user's are used in the caller's.
+        Whether other threads may read ahead; iterators of the user's are used in the caller's.
     """
 
     def __init__(
@@ -51,20 +51,22 @@ class Source:
 
     def given(self) -> Iterator[Any]:
         """Read all rows once more: batches as the user has them."""
-        return read_ahead(self.start(), _READ_AHEAD) if self.reads_files else self.start()
+        return read_ahead((piece() for piece in self.start()), _READ_AHEAD) if self.reads_files else self.start()
 
     def batches(self) -> Generator[RawBatch, None, None]:
-        """Read all rows once more; a batch is good until the next is taken."""
-        if not self.reads_files:
-            yield from self._convert(None)
-        else:
-            yield from read_ahead(self._convert(Buffers(_READ_AHEAD + 2)), _READ_AHEAD)
-
-    def _convert(self, buffers: Buffers | None) -> Iterator[RawBatch]:
+        """Read all rows once more; a batch is good until the next is taken. Not for files."""
         for number, batch in enumerate(self.start()):
-            raw = raw_batch(batch, self.target, self.weight, number, buffers)
+            raw = raw_batch(batch, self.target, self.weight, number)
             if len(raw.X):
                 yield raw
+
+    def pieces(self) -> Generator[Piece, None, None]:
+        """Begin to read files once more: functions that return a table, to be called by any thread."""
+        return read_ahead(self.start(), _READ_AHEAD)
+
+    def take_apart(self, table: Any, memory: Memory) -> RawBatch:
+        """Make a batch of a table; its columns lie in the memory."""
+        return arrow_batch(table, self.target, self.weight, memory)
 
 
 def open_source(
@@ -93,10 +95,10 @@ def open_source(
         return source
     if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
         return Source(
-            dataset_start(files_dataset(source), target, weight, needs_target, drop), target, weight, reads_files=True
+            dataset_pieces(files_dataset(source), target, weight, needs_target, drop), target, weight, reads_files=True
         )
     if is_dataset(source):
-        return Source(dataset_start(source, target, weight, needs_target, drop), target, weight, reads_files=True)
+        return Source(dataset_pieces(source, target, weight, needs_target, drop), target, weight, reads_files=True)
     if as_frame(source) is not None:
         return Source(lambda: iter([source]), target, weight)
     if hasattr(source, "__next__"):
@@ -130,9 +132,7 @@ def _callable_start(source: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
     return start
 
 
-def raw_batch(
-    batch: Any, target: str | None, weight: str | None, number: int = 0, buffers: Buffers | None = None
-) -> RawBatch:
+def raw_batch(batch: Any, target: str | None, weight: str | None, number: int = 0) -> RawBatch:
     """Take a batch of the user's apart into X, y and weights."""
     if isinstance(batch, tuple) and not hasattr(batch, "columns"):
         if len(batch) not in (2, 3):
@@ -144,7 +144,7 @@ def raw_batch(
         given = None if w is None else np.asarray(w)
         return RawBatch(matrix, _labels(y), given, names, matrix.nbytes + (0 if given is None else given.nbytes))
     if type(batch).__module__.startswith("pyarrow"):
-        return arrow_batch(batch, target, weight, buffers)
+        return arrow_batch(batch, target, weight)
     if as_frame(batch) is not None:
         if target is None:
             raise ValueError("target=None is not allowed with tables. Pass the name of the column of labels.")
