@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.datasets import make_classification
-from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -199,50 +198,6 @@ def prediction() -> None:
     report("oblique_prediction", "Prediction of 100,000 x 50 rows, one thread (CPU s)", rows)
 
 
-# Best printed accuracy of a single tree (DTSemNet, DGT or TAO) and the settings that we name for each set.
-BARS: dict[str, tuple[float, list[dict[str, Any]]]] = {
-    "letter": (0.8919, [{"l2": 0.03}]),
-    "pendigits": (0.9702, [{"l2": 0.1}, {"l2": 0.3, "n_init": 3}, {"l2": 1.0, "n_init": 5}]),
-    "satimage": (0.8755, [{"l2": 0.1}, {"l2": 0.1, "ccp_alpha": 0.002}]),
-    "segment": (0.9610, [{"l2": 0.0}, {"l2": 0.01, "n_init": 3}]),
-    "connect4": (0.8203, [{"l2": 0.3, "ccp_alpha": 0.001}]),
-    "mnist": (0.9616, [{"l2": 0.3}]),
-}
-
-
-def bars(names: tuple[str, ...] = tuple(BARS), seeds: int = 5) -> None:
-    """Take published cuts where the data carry one, else four fifths at random for each seed."""
-    rows = []
-    for name in names:
-        if data(name) is None:
-            continue
-        bar, candidates = BARS[name]
-        for settings in candidates:
-            alpha = settings.get("ccp_alpha", 0.0)
-            part = WeightedOblique(**{key: value for key, value in settings.items() if key != "ccp_alpha"})
-            scores, leaves, times = [], [], []
-            for seed in range(seeds):
-                X, y, X_test, y_test = published_cut(name, seed)
-                tree = TopDownTreeClassifier(part, "entropy", ccp_alpha=alpha, random_state=seed)
-                times.append(seconds(partial(tree.fit, X, y), 1))
-                scores.append(tree.score(X_test, y_test))
-                leaves.append(tree.get_n_leaves())
-            rows.append({"data": name, "settings": ", ".join(f"{k}={v:g}" for k, v in settings.items()),
-                         "accuracy": float(np.mean(scores)), "sd": float(np.std(scores)), "published": bar,
-                         "passed": str(np.mean(scores) >= bar), "leaves": float(np.mean(leaves)),
-                         "s": float(np.mean(times))})  # fmt: skip
-    report("oblique_bars", f"Hard WODT trees against the best printed single trees, seeds 0 to {seeds - 1}", rows)
-
-
-def published_cut(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
-    X, y = data(name)  # type: ignore[misc]
-    n_train = load_dataset(name).n_train
-    if n_train is not None:
-        return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
-    return X, y, X_test, y_test
-
-
 # What a tree without arguments could do: its parameters, and what pruning asks of a split (bits, or rows by gini).
 DEFAULTS: dict[str, tuple[dict[str, Any], float]] = {
     "axis gini": ({}, 0.0),
@@ -294,5 +249,4 @@ def main() -> None:
     plain()
     peer()
     prediction()
-    bars()
     defaults()

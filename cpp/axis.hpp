@@ -44,7 +44,8 @@ struct AxisScratch {
   std::vector<double> total;     // weight of each class present
   std::vector<uint32_t> labels;  // local class of each row of the node
   double potential = 0;
-  std::vector<uint32_t> order, counts, sequence, moved;
+  std::vector<uint32_t> order, sequence, moved;
+  std::vector<int64_t> counts;  // of rows in bins: batches may hold more than 32 bits do
   std::vector<uint64_t> keys;
   std::vector<double> sums, start, scan, share;
 };

@@ -169,7 +169,7 @@ void AxisBatchGrowth::solve(Place& place, const Node& node) {
           scratch_.counts.resize(places);
           const double* counts = place.histogram.data() + bins_.start.back() * classes_;
           for (size_t bin = 0; bin < places; ++bin) {
-            scratch_.counts[bin] = static_cast<uint32_t>(counts[start + bin]);
+            scratch_.counts[bin] = static_cast<int64_t>(counts[start + bin]);
             for (size_t c = 0; c < k; ++c)
               scratch_.sums[bin * k + c] =
                   place.histogram[(start + bin) * static_cast<size_t>(classes_) + static_cast<size_t>(present[c])];

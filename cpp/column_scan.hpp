@@ -84,8 +84,8 @@ struct ColumnScan {
   Cut counted(const Column& column) const {
     Cut cut;
     const size_t k = view.total.size(), bins = column.bins;
-    const uint32_t missing = scratch.counts[bins];
-    const auto used = std::count_if(scratch.counts.begin(), scratch.counts.end(), [](uint32_t c) { return c > 0; });
+    const int64_t missing = scratch.counts[bins];
+    const auto used = std::count_if(scratch.counts.begin(), scratch.counts.end(), [](int64_t c) { return c > 0; });
     if (used <= 1) {
       cut.is_constant = true;
       return cut;
