@@ -1,6 +1,7 @@
 // Weighted oblique trees in batches: passes over rows on one side, growth from reduced sums on the other.
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "arrays.hpp"
@@ -49,28 +50,31 @@ class OnRows {
   OnRows(const In1<double>& mean, const In1<double>& inverse, const In2<double>& weights, const In1<double>& thresholds,
          const In2<int32_t>& links, const In1<int32_t>& places, const In2<int32_t>& numbers,
          const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted, const In1<int32_t>& leaves,
-         const In2<double>& vectors, const In2<double>& bins, const In1<int64_t>& edges)
+         const In2<double>& vectors, const In1<double>& edges, const In1<int64_t>& edge_start)
       : classes_(static_cast<int32_t>(numbers.shape(1))) {
     pass_.scaling = {copy(mean), std::vector<double>(mean.size(), 0.0), copy(inverse)};
     const size_t d = mean.size(), steps = thresholds.size(), tasks = wanted.size();
     if (inverse.size() != d || weights.shape(0) != steps || (steps > 0 && weights.shape(1) != d) ||
         links.shape(0) != steps || links.shape(1) != 2 || places.size() != steps ||
         leaf_places.size() != numbers.shape(0) || leaves.size() != tasks || vectors.shape(0) != tasks ||
-        vectors.shape(1) != d + 1 || bins.shape(0) != tasks || bins.shape(1) != 2 || edges.size() != tasks)
+        vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 || edge_start.data()[0] != 0 ||
+        edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
       throw std::invalid_argument("the arrays of a pass do not fit together.");
     add_steps(weights, thresholds, links, places, static_cast<int32_t>(numbers.shape(0)));
     add_leaves(numbers, leaf_places);
     for (size_t i = 0; i < tasks; ++i) {
       const int32_t leaf = leaves.data()[i], before = i > 0 ? leaves.data()[i - 1] : 0;
-      if (leaf < before || leaf >= static_cast<int32_t>(pass_.leaves.size()) || edges.data()[i] < 0)
+      if (leaf < before || leaf >= static_cast<int32_t>(pass_.leaves.size()))
         throw std::invalid_argument("a task of a pass has no leaf.");
+      const int64_t begin = edge_start.data()[i], end = edge_start.data()[i + 1];
+      if (end < begin || end > static_cast<int64_t>(edges.size()) ||
+          !std::is_sorted(edges.data() + begin, edges.data() + end))
+        throw std::invalid_argument("the edges of a task are not in order.");
       const double* vector = vectors.data() + i * (d + 1);
       pass_.tasks.push_back({make_wanted(wanted.data()[i]),
                              leaf,
                              {vector, vector + d + 1},
-                             bins.data()[2 * i],
-                             bins.data()[2 * i + 1],
-                             edges.data()[i]});
+                             {edges.data() + begin, edges.data() + end}});
     }
   }
 
@@ -132,10 +136,10 @@ class OnRows {
 // A pass as the arrays that OnRows takes, but for the scaling.
 nb::tuple give_pass(ObliquePass pass) {
   const size_t d = static_cast<size_t>(pass.columns()), classes = pass.leaves.front().number.size();
-  std::vector<double> weights, thresholds, vectors, bins;
+  std::vector<double> weights, thresholds, vectors, edges;
   std::vector<int32_t> links, places, numbers, leaf_places, leaves;
   std::vector<uint8_t> wanted;
-  std::vector<int64_t> edges;
+  std::vector<int64_t> edge_start{0};
   for (const ObliqueStep& step : pass.steps) {
     weights.insert(weights.end(), step.weights.begin(), step.weights.end());
     thresholds.push_back(step.threshold);
@@ -149,16 +153,16 @@ nb::tuple give_pass(ObliquePass pass) {
   for (ObliqueTask& task : pass.tasks) {
     task.vector.resize(d + 1, 0.0);
     vectors.insert(vectors.end(), task.vector.begin(), task.vector.end());
-    bins.insert(bins.end(), {task.low, task.step});
+    edges.insert(edges.end(), task.edges.begin(), task.edges.end());
+    edge_start.push_back(static_cast<int64_t>(edges.size()));
     wanted.push_back(static_cast<uint8_t>(task.wanted));
     leaves.push_back(task.leaf);
-    edges.push_back(task.edges);
   }
   const size_t n = pass.steps.size(), m = pass.tasks.size();
   return nb::make_tuple(give(std::move(weights), {n, d}), give(std::move(thresholds)), give(std::move(links), {n, 2}),
                         give(std::move(places)), give(std::move(numbers), {pass.leaves.size(), classes}),
                         give(std::move(leaf_places)), give(std::move(wanted)), give(std::move(leaves)),
-                        give(std::move(vectors), {m, d + 1}), give(std::move(bins), {m, 2}), give(std::move(edges)));
+                        give(std::move(vectors), {m, d + 1}), give(std::move(edges)), give(std::move(edge_start)));
 }
 
 class OfSums {
@@ -224,12 +228,12 @@ void bind_oblique_batches(nb::module_& module) {
   auto pass = nb::class_<OnRows>(module, "ObliquePass");
   pass.def(nb::init<const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&, const In2<int32_t>&,
                     const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
-                    const In1<int32_t>&, const In2<double>&, const In2<double>&, const In1<int64_t>&>(),
+                    const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
            nb::arg("mean").noconvert(), nb::arg("inverse").noconvert(), nb::arg("weights").noconvert(),
            nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(), nb::arg("places").noconvert(),
            nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(), nb::arg("wanted").noconvert(),
-           nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(), nb::arg("bins").noconvert(),
-           nb::arg("edges").noconvert());
+           nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(), nb::arg("edges").noconvert(),
+           nb::arg("edge_start").noconvert());
   bind_rows<float>(module, pass);
   bind_rows<double>(module, pass);
   nb::class_<OfSums>(module, "ObliqueGrowth")

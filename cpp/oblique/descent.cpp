@@ -14,13 +14,49 @@ namespace {
 
 // Starts tried beyond n_init while no start has led to a valid cut.
 constexpr size_t kMoreStarts = 2;
-// Edges of the question where projections lie, and how often it is asked while they fill but a small part of the range.
-constexpr int64_t kRangeEdges = 256;
-constexpr int kMostRounds = 8;
-// How often a bin is cut again while no edge is allowed.
-constexpr int kMostZooms = 4;
+// Bins of the question where the weight lies.
+constexpr size_t kMassBins = 256;
+// Bins are made afresh while one that holds several classes has more than this many times its share of the weight, a few
+// times at most; more often while no edge is allowed.
+constexpr double kHeavy = 8;
+constexpr int kMostCuts = 3, kMostForbidden = 12;
 // A column whose variance is less than this share of its mean square does not vary: the rest is rounding.
 constexpr double kRelativeNoise = 1e-11;
+
+double between(double low, double high, double share) { return low * (1 - share) + high * share; }
+
+// The ends of a bin, where those of the outermost are not edges.
+double lower_end(std::span<const double> edges, size_t bin, double low) { return bin == 0 ? low : edges[bin - 1]; }
+double upper_end(std::span<const double> edges, size_t bin, double high) {
+  return bin == edges.size() ? high : edges[bin];
+}
+
+// Edges between bins of equal width.
+std::vector<double> even_edges(double low, double high, size_t bins) {
+  std::vector<double> edges;
+  for (size_t i = 1; i < bins; ++i)
+    edges.push_back(between(low, high, static_cast<double>(i) / static_cast<double>(bins)));
+  return edges;
+}
+
+// Edges between bins of about equal weight, as if it were spread evenly inside each old bin.
+std::vector<double> mass_edges(std::span<const double> old, std::span<const double> mass, double low, double high,
+                               size_t bins) {
+  const double all = std::accumulate(mass.begin(), mass.end(), 0.0);
+  std::vector<double> edges;
+  double below = 0;
+  size_t next = 1;
+  for (size_t bin = 0; bin < mass.size(); ++bin) {
+    for (; next < bins; ++next) {
+      const double wanted = all * (static_cast<double>(next) / static_cast<double>(bins)) - below;
+      if (!(wanted <= mass[bin]) || !(mass[bin] > 0)) break;
+      const double share = std::clamp(wanted / mass[bin], 0.0, 1.0);
+      edges.push_back(between(lower_end(old, bin, low), upper_end(old, bin, high), share));
+    }
+    below += mass[bin];
+  }
+  return edges;
+}
 
 }  // namespace
 
@@ -45,13 +81,13 @@ ObliqueLeaf NodeDescent::leaf() const {
 }
 
 void NodeDescent::ask(int32_t leaf, std::vector<ObliqueTask>& tasks) const {
-  if (phase_ == Phase::spread) tasks.push_back({Wanted::spread, leaf, {}, 0, 0, 0});
+  if (phase_ == Phase::spread) tasks.push_back({Wanted::spread, leaf, {}, {}});
   for (const Start& start : starts_) {
     if (start.step == Step::done) continue;
     if (start.step == Step::descend) {
       std::vector<double> theta = spread_out(start.optimiser.point());
       theta.push_back(start.optimiser.point().back());
-      tasks.push_back({Wanted::sides, leaf, std::move(theta), 0, 0, 0});
+      tasks.push_back({Wanted::sides, leaf, std::move(theta), {}});
     } else {
       tasks.push_back(start.count);
       tasks.back().leaf = leaf;
@@ -60,9 +96,8 @@ void NodeDescent::ask(int32_t leaf, std::vector<ObliqueTask>& tasks) const {
 }
 
 size_t NodeDescent::answer_size(const Start& start) const {
-  const auto bins = static_cast<size_t>(start.count.edges) + 1;
   if (start.step == Step::descend) return total_.size() * (frame_.columns() + 3);
-  return start.step == Step::range ? bins : bins * (total_.size() + 1);
+  return start.count.bins() * (start.step == Step::mass ? 1 : total_.size() + 1);
 }
 
 void NodeDescent::tell(std::span<const double> sums) {
@@ -78,8 +113,8 @@ void NodeDescent::tell(std::span<const double> sums) {
     sums = sums.subspan(size);
     if (start.step == Step::descend) {
       tell_sides(start, mine);
-    } else if (start.step == Step::range) {
-      tell_range(start, mine);
+    } else if (start.step == Step::mass) {
+      cut_evenly(start, {mine, size});
     } else if (start.step == Step::half) {
       tell_half(start, mine);
     } else {
@@ -176,64 +211,53 @@ void NodeDescent::begin_cut(Start& start) {
   if (!std::isfinite(low) || !std::isfinite(high)) return;
   start.low = low;
   start.high = high;
-  if (frame_.options.recut) return look_between(start, low, high);
-  start.count.wanted = Wanted::cut;
-  start.count.low = shift - start.optimiser.best().back();
-  start.count.step = 0;
-  start.count.edges = 1;
-  start.step = Step::half;
+  if (frame_.options.recut) return find_mass(start);
+  wait_for(start, Wanted::cut, {shift - start.optimiser.best().back()}, Step::half);
 }
 
-void NodeDescent::look_between(Start& start, double low, double high) {
+// Edges that lie inside the known range; without any there is nothing to wait for.
+void NodeDescent::wait_for(Start& start, Wanted wanted, std::vector<double> edges, Step step) {
+  if (step != Step::half) std::erase_if(edges, [&](double edge) { return edge < start.low || edge >= start.high; });
+  std::sort(edges.begin(), edges.end());
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  start.count.wanted = wanted;
+  start.step = edges.empty() ? Step::done : step;
+  start.count.edges = std::move(edges);
+}
+
+void NodeDescent::find_mass(Start& start) {
+  wait_for(start, Wanted::mass, even_edges(start.low, start.high, kMassBins), Step::mass);
+}
+
+// Bins of about equal weight, given the weight in the present ones.
+void NodeDescent::cut_evenly(Start& start, std::span<const double> mass) {
+  const std::vector<double> old = std::move(start.count.edges);
+  const auto is_full = [](double weight) { return weight > 0; };
+  const auto first = static_cast<size_t>(std::find_if(mass.begin(), mass.end(), is_full) - mass.begin());
+  const auto after = static_cast<size_t>(std::find_if(mass.rbegin(), mass.rend(), is_full).base() - mass.begin());
+  if (first >= after) throw std::invalid_argument("a node has no rows: the rows have changed.");
+  const double low = lower_end(old, first, start.low), high = upper_end(old, after - 1, start.high);
+  auto edges = mass_edges(old, mass, start.low, start.high, static_cast<size_t>(frame_.options.bins));
   start.low = low;
   start.high = high;
-  start.count.wanted = Wanted::rows;
-  start.count.low = low;
-  start.count.step = high / (kRangeEdges - 1) - low / (kRangeEdges - 1);
-  start.count.edges = kRangeEdges;
-  start.step = low + start.count.step > low ? Step::range : Step::done;
+  wait_for(start, Wanted::cut, std::move(edges), Step::cut);
 }
 
-void NodeDescent::cut_between(Start& start, double low, double high, Step step) {
-  const auto bins = static_cast<double>(frame_.options.bins);
-  start.low = low;
-  start.high = high;
-  start.count.wanted = Wanted::cut;
-  start.count.step = high / bins - low / bins;
-  start.count.low = low + start.count.step;
-  start.count.edges = frame_.options.bins - 1;
-  start.step = start.count.low > low ? step : Step::done;
-}
-
-void NodeDescent::tell_range(Start& start, const double* counts) {
-  const int64_t last_edge = start.count.edges - 1;
-  int64_t first = 0, last = start.count.edges;
-  while (first < last && counts[first] == 0) ++first;
-  while (last > first && counts[last] == 0) --last;
-  const double low = start.count.edge(std::max<int64_t>(first - 1, 0));
-  const double high = start.count.edge(std::min(last, last_edge));
-  const bool is_narrow = 2 * (last - first + 1) < start.count.edges;
-  if (is_narrow && ++start.rounds < kMostRounds) return look_between(start, low, high);
-  start.rounds = 0;
-  if (first == last) {
-    start.step = Step::done;
-  } else {
-    cut_between(start, low, high, Step::cut);
-  }
+void NodeDescent::zoom(Start& start, double low, double high) {
+  wait_for(start, Wanted::cut, even_edges(low, high, static_cast<size_t>(frame_.options.bins)), Step::zoom);
 }
 
 // The test with the first `left_bins` bins on the left; kept if it is not worse than the one that is known.
-bool NodeDescent::measure(Start& start, const double* sums, int64_t left_bins, double threshold) {
-  const size_t classes = total_.size();
-  const int64_t bins = start.count.edges + 1;
-  const double* counts = sums + static_cast<size_t>(bins) * classes;
+bool NodeDescent::measure(Start& start, const double* sums, size_t left_bins, double threshold) {
+  const size_t classes = total_.size(), bins = start.count.bins();
+  const double* counts = sums + bins * classes;
   MeasuredTest measured;
   for (Side* side : {&measured.left, &measured.right}) side->class_weights.assign(all_classes_, 0.0);
-  for (int64_t bin = 0; bin < bins; ++bin) {
+  for (size_t bin = 0; bin < bins; ++bin) {
     Side& side = bin < left_bins ? measured.left : measured.right;
     side.rows += static_cast<int64_t>(counts[bin]);
     for (size_t c = 0; c < classes; ++c)
-      side.class_weights[static_cast<size_t>(present_[c])] += sums[static_cast<size_t>(bin) * classes + c];
+      side.class_weights[static_cast<size_t>(present_[c])] += sums[bin * classes + c];
   }
   const Limits& limits = frame_.limits;
   for (const Side* side : {&measured.left, &measured.right}) {
@@ -258,17 +282,16 @@ bool NodeDescent::measure(Start& start, const double* sums, int64_t left_bins, d
 }
 
 void NodeDescent::tell_half(Start& start, const double* sums) {
-  if (measure(start, sums, 1, start.count.low)) {
+  if (measure(start, sums, 1, start.count.edges.front())) {
     start.step = Step::done;
   } else {
-    look_between(start, start.low, start.high);
+    find_mass(start);
   }
 }
 
 void NodeDescent::tell_cut(Start& start, const double* sums) {
-  const size_t classes = total_.size();
-  const int64_t bins = start.count.edges + 1;
-  const double* counts = sums + static_cast<size_t>(bins) * classes;
+  const size_t classes = total_.size(), bins = start.count.bins();
+  const double* counts = sums + bins * classes;
   const std::vector<uint32_t> rows(counts, counts + bins);
   NodeView view;
   view.total = total_;
@@ -277,26 +300,35 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
   view.min_samples_leaf = frame_.limits.min_samples_leaf;
   view.min_weight_leaf = frame_.limits.min_weight_leaf;
   view.noise = 1e-13 * potential_;
-  const Groups groups{{sums, static_cast<size_t>(bins) * classes}, rows};
-  const Best best = std::visit(
-      [&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); }, frame_.criterion);
-  const bool zoomed = start.step == Step::zoom;
-  const auto edge = [&](int64_t i) {
-    return i < 0 ? start.low : i >= start.count.edges ? start.high : start.count.edge(i);
-  };
+  const Groups groups{{sums, bins * classes}, rows};
+  const Best best =
+      std::visit([&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); },
+                 frame_.criterion);
+  const bool is_zoomed = start.step == Step::zoom;
   start.step = Step::done;
-  if (best.gain < 0) {  // no edge is allowed: there may be one inside the fullest bin
-    if (start.has_test || ++start.rounds > kMostZooms) return;
-    const int64_t fullest = std::max_element(rows.begin(), rows.end()) - rows.begin();
-    return cut_between(start, edge(fullest - 1), edge(fullest), Step::cut);
+  double low = 0, high = 0;  // of the bins beside the best edge
+  if (best.gain >= 0) {
+    const auto left = static_cast<size_t>(best.position) - 1;
+    size_t right = left + 1;
+    while (right + 1 < bins && rows[right] == 0) ++right;
+    const std::vector<double>& edges = start.count.edges;
+    low = lower_end(edges, left, start.low);
+    high = upper_end(edges, right, start.high);
+    // Every threshold from one edge to the other divides the rows alike.
+    measure(start, sums, left + 1, std::clamp(between(edges[left], edges[right - 1], 0.5), edges[left], edges[right - 1]));
   }
-  const int64_t left = best.position - 1;
-  int64_t right = best.position;
-  while (right + 1 < bins && rows[static_cast<size_t>(right)] == 0) ++right;
-  const double low = edge(left), high = edge(right - 1), mid = low / 2 + high / 2;
-  measure(start, sums, best.position, low <= mid && mid <= high ? mid : low);
-  const bool is_exact = rows[static_cast<size_t>(left)] <= 1 && rows[static_cast<size_t>(right)] <= 1;
-  if (!zoomed && !is_exact) cut_between(start, edge(left - 1), edge(right), Step::zoom);
+  if (is_zoomed) return;
+  std::vector<double> mass(bins, 0.0);
+  bool is_heavy = false;
+  for (size_t bin = 0; bin < bins; ++bin) {
+    const std::span<const double> here{sums + bin * classes, classes};
+    mass[bin] = std::accumulate(here.begin(), here.end(), 0.0);
+    const bool is_mixed = std::count_if(here.begin(), here.end(), [](double w) { return w > 0; }) > 1;
+    is_heavy |= is_mixed && mass[bin] * static_cast<double>(frame_.options.bins) > kHeavy * weight_;
+  }
+  ++start.cuts;
+  if (start.cuts < (start.has_test ? (is_heavy ? kMostCuts : 0) : kMostForbidden)) return cut_evenly(start, mass);
+  if (start.has_test) zoom(start, low, high);
 }
 
 }  // namespace boscage

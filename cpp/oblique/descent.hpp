@@ -1,8 +1,9 @@
 // The search of one node from sums alone: L-BFGS from random starts, then the best cut along each direction.
 //
 // NodeDescent asks for tasks of a pass and is told their sums; all its starts go on side by side. A cut is found in
-// three questions: where the projections lie, the class weights in bins between, and once more in the two bins about
-// the best edge. Children get exactly the rows that the test sends them. Must not know where rows come from.
+// three questions: where the weight lies along the direction, the classes in bins of about equal weight, and in bins of
+// equal width between the neighbours of the best edge. Children get exactly the rows that the test sends them. Must not
+// know where rows come from.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +53,13 @@ class NodeDescent {
 
  private:
   enum class Phase { spread, starts, done };
-  enum class Step { descend, half, range, cut, zoom, done };
+  enum class Step { descend, half, mass, cut, zoom, done };
   struct Start {
     Lbfgs optimiser;
     Step step = Step::descend;
     ObliqueTask count{};       // of the steps after the descent
-    double low = 0, high = 0;  // the projections lie between
-    int rounds = 0;
+    double low = 0, high = 0;  // projections lie between, as far as is known
+    int cuts = 0;
     MeasuredTest best{};
     bool has_test = false;
   };
@@ -68,12 +69,13 @@ class NodeDescent {
   void settle();
   void tell_sides(Start& start, const double* sums);
   void begin_cut(Start& start);
-  void look_between(Start& start, double low, double high);
-  void cut_between(Start& start, double low, double high, Step step);
-  void tell_range(Start& start, const double* counts);
+  void find_mass(Start& start);
+  void cut_evenly(Start& start, std::span<const double> mass);
+  void zoom(Start& start, double low, double high);
+  void wait_for(Start& start, Wanted wanted, std::vector<double> edges, Step step);
   void tell_half(Start& start, const double* sums);
   void tell_cut(Start& start, const double* sums);
-  bool measure(Start& start, const double* sums, int64_t left_bins, double threshold);
+  bool measure(Start& start, const double* sums, size_t left_bins, double threshold);
   std::vector<double> spread_out(std::span<const double> theta) const;
   size_t answer_size(const Start& start) const;
 

@@ -12,6 +12,9 @@ namespace boscage {
 
 namespace {
 
+// Copies of rows that tasks need.
+constexpr uint8_t kPlain = 1, kScaled = 2;
+
 // One class of a leaf's rows: soft weights and moments, rows in order.
 struct ClassRows {
   const double* x;  // scaled, row by row
@@ -55,14 +58,9 @@ BOSCAGE_CLONES void add_class(const ClassRows& rows, int64_t columns, const doub
   }
 }
 
-// The number of edges below a score; NaN is below all of them, as in a tree.
-int64_t bin_of(const ObliqueTask& task, double score) {
-  const double guess = (score - task.low) / task.step;
-  int64_t bin = 0;
-  if (guess > 0) bin = guess < static_cast<double>(task.edges) ? static_cast<int64_t>(guess) : task.edges;
-  while (bin < task.edges && score > task.edge(bin)) ++bin;
-  while (bin > 0 && !(score > task.edge(bin - 1))) --bin;
-  return bin;
+// NaN is above no edge, as in a tree.
+size_t bin_of(const ObliqueTask& task, double score) {
+  return static_cast<size_t>(std::lower_bound(task.edges.begin(), task.edges.end(), score) - task.edges.begin());
 }
 
 }  // namespace
@@ -70,16 +68,15 @@ int64_t bin_of(const ObliqueTask& task, double score) {
 size_t ObliquePass::size(const ObliqueTask& task) const {
   const auto d = static_cast<size_t>(columns());
   const auto classes = static_cast<size_t>(leaves[static_cast<size_t>(task.leaf)].classes);
-  const auto bins = static_cast<size_t>(task.edges) + 1;
   switch (task.wanted) {
     case Wanted::spread:
       return 2 * d;
     case Wanted::sides:
       return classes * (d + 3);
-    case Wanted::rows:
-      return bins;
+    case Wanted::mass:
+      return task.bins();
     case Wanted::cut:
-      return bins * (classes + 1);
+      return task.bins() * (classes + 1);
   }
   return 0;
 }
@@ -98,9 +95,12 @@ ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass) : pass_(pass), row_(sta
   for (size_t i = 0; i < pass.steps.size(); ++i) link(pass.steps[i].place) = static_cast<int32_t>(i);
   for (size_t i = 0; i < pass.leaves.size(); ++i) link(pass.leaves[i].place) = link_to_leaf(static_cast<int32_t>(i));
   first_task_.assign(pass.leaves.size() + 1, 0);
+  needs_.assign(pass.leaves.size(), 0);
   size_t offset = 0;
   for (const ObliqueTask& task : pass.tasks) {
     ++first_task_[static_cast<size_t>(task.leaf) + 1];
+    const bool is_counted = task.wanted == Wanted::mass || task.wanted == Wanted::cut;
+    needs_[static_cast<size_t>(task.leaf)] |= is_counted ? kPlain : kScaled;
     offset_.push_back(offset);
     offset += pass.size(task);
   }
@@ -169,25 +169,28 @@ void ObliqueBlocks<T>::order_by_class(const LabelledRows<T>& rows, size_t leaf) 
     const size_t c = number(row);
     const auto at = static_cast<size_t>(next[c]++);
     here_[at] = row;
-    class_[at] = static_cast<int64_t>(c);
+    class_[at] = c;
   }
 }
 
-// Copies the leaf's rows, in the user's units and scaled.
+// Copies the leaf's rows: in the user's units, or scaled, as its tasks need them.
 template <class T>
-void ObliqueBlocks<T>::load(const LabelledRows<T>& rows) {
+void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
   const auto d = static_cast<size_t>(pass_.columns());
   const size_t n = here_.size(), filled = (n + kLanes - 1) / kLanes * kLanes;
-  plain_.resize(n * d);
-  scaled_.resize(n * d);
+  const bool is_counted = needs_[leaf] & kPlain, is_summed = needs_[leaf] & kScaled;
+  plain_.resize(is_counted ? n * d : 0);
+  scaled_.resize(is_summed ? n * d : 0);
   weight_.resize(n);
   z_.assign(2 * filled, 0.0);
   for (size_t i = 0; i < n; ++i) {
     weight_[i] = rows.weight.empty() ? 1.0 : rows.weight[static_cast<size_t>(here_[i])];
-    fill(rows.X, here_[i], plain_.data() + i * d);
+    if (is_counted) fill(rows.X, here_[i], plain_.data() + i * d);
+    if (!is_summed) continue;
+    double* scaled = scaled_.data() + i * d;
     for (size_t j = 0; j < d; ++j) {
-      const double value = pass_.scaling.scaled(plain_[i * d + j], j);
-      scaled_[i * d + j] = std::isnan(value) ? 0.0 : value;
+      const double value = pass_.scaling.scaled(static_cast<double>(rows.X(here_[i], static_cast<int64_t>(j))), j);
+      scaled[j] = value == value ? value : 0.0;  // a missing value stands at the mean
     }
   }
 }
@@ -195,19 +198,23 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows) {
 template <class T>
 void ObliqueBlocks<T>::count(const ObliqueTask& task, double* out) const {
   const auto d = static_cast<size_t>(pass_.columns());
-  const auto classes = pass_.leaves[static_cast<size_t>(task.leaf)].classes;
-  double* counts = task.wanted == Wanted::cut ? out + (task.edges + 1) * classes : out;
+  const auto classes = static_cast<size_t>(pass_.leaves[static_cast<size_t>(task.leaf)].classes);
+  double* counts = out + task.bins() * classes;
   for (size_t i = 0; i < here_.size(); ++i) {
-    const int64_t bin = bin_of(task, dot(task.vector.data(), plain_.data() + i * d, static_cast<int64_t>(d)));
-    counts[bin] += 1.0;
-    if (task.wanted == Wanted::cut) out[bin * classes + class_[i]] += weight_[i];
+    const size_t bin = bin_of(task, dot(task.vector.data(), plain_.data() + i * d, static_cast<int64_t>(d)));
+    if (task.wanted == Wanted::mass) {
+      out[bin] += weight_[i];
+    } else {
+      out[bin * classes + class_[i]] += weight_[i];
+      counts[bin] += 1.0;
+    }
   }
 }
 
 template <class T>
 void ObliqueBlocks<T>::answer(const ObliqueTask& task, double* out) {
   const int64_t d = pass_.columns(), n = static_cast<int64_t>(here_.size());
-  if (task.wanted == Wanted::rows || task.wanted == Wanted::cut) return count(task, out);
+  if (task.wanted == Wanted::mass || task.wanted == Wanted::cut) return count(task, out);
   if (task.wanted == Wanted::spread) {
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < d; ++j) {
@@ -234,7 +241,7 @@ void ObliqueBlocks<T>::add(const LabelledRows<T>& rows, int64_t begin, int64_t e
   for (size_t leaf = 0; leaf < pass_.leaves.size(); ++leaf) {
     if (first_row_[leaf] == first_row_[leaf + 1]) continue;
     order_by_class(rows, leaf);
-    load(rows);
+    load(rows, leaf);
     for (size_t task = first_task_[leaf]; task < first_task_[leaf + 1]; ++task)
       answer(pass_.tasks[task], out + offset_[task]);
   }

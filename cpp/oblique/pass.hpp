@@ -17,18 +17,17 @@ namespace boscage {
 
 // spread: sum and sum of squares of every scaled column.
 // sides:  for each class the soft weight on the right, on the left, then the sums of s(z) s(-z) x and s(z) s(-z).
-// rows:   how many rows lie in each bin of w.x.
+// mass:   the weight in each bin of w.x.
 // cut:    for each bin the weight of every class, then the number of rows by bin.
-enum class Wanted : uint8_t { spread, sides, rows, cut };
+enum class Wanted : uint8_t { spread, sides, mass, cut };
 
 struct ObliqueTask {
   Wanted wanted = Wanted::spread;
   int32_t leaf = 0;
-  std::vector<double> vector;  // sides: theta and bias, for scaled columns; rows, cut: w, in the user's units
-  double low = 0, step = 0;    // rows, cut: bin b holds the rows above b of the edges low + i * step
-  int64_t edges = 0;
+  std::vector<double> vector;  // sides: theta and bias, for scaled columns; mass, cut: w, in the user's units
+  std::vector<double> edges;   // mass, cut: in increasing order; bin b holds the rows that are above b of them
 
-  double edge(int64_t i) const { return low + static_cast<double>(i) * step; }
+  size_t bins() const { return edges.size() + 1; }
 };
 
 // Where a row goes next: a step, a leaf, or nowhere that is asked for.
@@ -82,7 +81,7 @@ class ObliqueBlocks {
   void fill(const Matrix<T>& X, int64_t row, double* out) const;
   void order_by_leaf(const LabelledRows<T>& rows, int64_t begin, int64_t end, int32_t* places);
   void order_by_class(const LabelledRows<T>& rows, size_t leaf);
-  void load(const LabelledRows<T>& rows);
+  void load(const LabelledRows<T>& rows, size_t leaf);
   void answer(const ObliqueTask& task, double* out);
   void count(const ObliqueTask& task, double* out) const;
 
@@ -90,11 +89,12 @@ class ObliqueBlocks {
   std::vector<int32_t> link_of_place_;
   std::vector<size_t> first_task_;                   // of each leaf, then the number of tasks
   std::vector<size_t> offset_;                       // of each task in the sums
+  std::vector<uint8_t> needs_;                       // by leaf: which copies of its rows
   std::vector<double> row_;                          // one row in the user's units, without gaps
   std::vector<int64_t> found_, first_row_;           // rows in leaves, leaf by leaf; where each leaf's begin
   std::vector<int64_t> here_, class_start_;          // rows of the leaf, class by class
   std::vector<double> plain_, scaled_, weight_, z_;  // of these rows
-  std::vector<int64_t> class_;
+  std::vector<size_t> class_;
 };
 
 // Sums over rows begin .. end - 1: for every column the weight of what is there, the sum and the sum of squares of

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage import _core
+from boscage._component import IncompatibleParts
 from boscage.batches.reading import Question
 from boscage.batches.reduction import Parts, join, to_parts, total
 from boscage.batches.rows import BLOCK_ROWS, Rows
@@ -33,8 +34,8 @@ _NO_PLACES = np.empty(0, np.int32)
 _SMALLEST_DEVIATION, _RELATIVE_NOISE = 1e-290, 1e-14
 # Sums of a block, in 10⁶ bytes, above which leaves are searched in groups even where nothing is sent.
 _MOST_MB = 64.0
-# Rows of a sparse matrix that are made dense at once.
-_DENSE_ROWS = 4 * BLOCK_ROWS
+# Numbers of a sparse matrix that are made dense at once, and the largest number of columns for which this is done.
+_DENSE_NUMBERS, _DENSE_COLUMNS = 1 << 24, 1 << 15
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,10 @@ class Scaling:
         """
         is_there = low <= high
         low, high = np.where(is_there, low, 0.0), np.where(is_there, high, 0.0)
-        per_unit: Floats = _core.per_unit(low, high)
-        safe = np.where(per_unit > 0, per_unit, 1.0)
+        # In powers of two near half the range no square leaves the range of doubles.
+        half = high / 2 - low / 2
+        safe = np.ldexp(1.0, -np.clip(np.frexp(half)[1], -1000, 1000))
+        per_unit = np.where(half > 0, safe, 0.0)
         middle = low / 2 + high / 2
         first = sums(ColumnSums(middle, per_unit, n_classes))
         weight, off = first[: len(low)], first[len(low) : 2 * len(low)]
@@ -151,7 +154,12 @@ class MemoryPasses:
     def __init__(self, X: Any, y: npt.NDArray[np.int32], weight: Floats, threads: int) -> None:
         self._X, self._y, self._weight = X, y, weight
         self._threads = threads
-        self.n_rows = X.shape[0]
+        self.n_rows, n_columns = X.shape
+        if sparse.issparse(X) and n_columns > _DENSE_COLUMNS:
+            raise IncompatibleParts(
+                f"X is a sparse matrix of {n_columns} columns, and with max_bins its rows are made dense {BLOCK_ROWS} at "
+                f"a time: at most {_DENSE_COLUMNS} columns. Pass max_bins=None."
+            )
 
     def _rows(self) -> Iterator[tuple[int, Rows]]:
         """Give pairs of the number of the first block and rows."""
@@ -159,9 +167,10 @@ class MemoryPasses:
         if not sparse.issparse(self._X):
             yield 0, whole
             return
-        for start in range(0, self.n_rows, _DENSE_ROWS):
-            part = whole.part(start, start + _DENSE_ROWS)
-            yield start // BLOCK_ROWS, replace(part, X=self._X[start : start + _DENSE_ROWS].toarray())
+        length = BLOCK_ROWS * max(1, _DENSE_NUMBERS // (BLOCK_ROWS * self._X.shape[1]))
+        for start in range(0, self.n_rows, length):
+            part = whole.part(start, start + length)
+            yield start // BLOCK_ROWS, replace(part, X=self._X[start : start + length].toarray())
 
     def ranges(self) -> tuple[Floats, Floats]:
         """Smallest and largest number of each column."""
