@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_wine, make_classification
 
@@ -51,12 +52,23 @@ def passes(draw):
     edges = np.concatenate([np.sort(rng.normal(size=count)) for count in counts])
     edge_start = np.concatenate([[0], np.cumsum(counts)])
     vectors = rng.normal(size=(6, d + 1))
-    return X, rng.integers(0, k, n).astype(np.int32), w, k, mean, inverse, steps, places, leaf_places, (
-        wanted,
-        leaves,
-        vectors,
-        edges,
-        edge_start,
+    return (
+        X,
+        rng.integers(0, k, n).astype(np.int32),
+        w,
+        k,
+        mean,
+        inverse,
+        steps,
+        places,
+        leaf_places,
+        (
+            wanted,
+            leaves,
+            vectors,
+            edges,
+            edge_start,
+        ),
     )
 
 
@@ -184,15 +196,18 @@ def test_a_cut_that_limits_forbid_at_every_edge_is_looked_for_inside_a_bin():
     ("parameters", "limits"),
     [
         ({}, {"max_depth": 8}),
-        ({"n_init": 3, "max_bins": 2}, {"max_leaf_nodes": 10, "criterion": "entropy", "min_weight_fraction_leaf": 0.02}),
-        ({"l2": 0.1}, {"growth": "heaviest_first", "max_leaf_nodes": 7, "class_weight": "balanced", "leaf": "majority"}),
+        ({"n_init": 3, "max_bins": 2}, {"max_leaf_nodes": 10, "criterion": "sqrt", "min_weight_fraction_leaf": 0.02}),
+        (
+            {"l2": 0.1, "max_bins": 256},
+            {"growth": "heaviest_first", "max_leaf_nodes": 7, "class_weight": "balanced", "leaf": "majority"},
+        ),
         (
             {"recut": False, "max_bins": 3},
             {"growth": "depth_first", "max_depth": 3, "class_weight": {0: 2.0, 1: 0.0, 2: 1.5}, "ccp_alpha": 1e-3},
         ),
         ({"max_iter": 3}, {"min_impurity_decrease": 1e-3, "min_samples_leaf": 0.05, "criterion": "separation"}),
     ],
-    ids=["default", "entropy", "heaviest", "depth", "decrease"],
+    ids=["default", "sqrt", "heaviest", "depth", "decrease"],
 )
 def test_same_bytes_as_in_memory(parameters, limits, weighted, dtype, tmp_path):
     X, y, weight = mixed_columns(9001, 3, dtype)
@@ -300,8 +315,22 @@ def test_what_needs_rows_works_in_memory_and_refuses_batches(limits):
 
 
 def test_wide_sparse_rows_refuse(rng):
-    from scipy import sparse
-
     rows = sparse.random_array((20, 10**5), density=1e-4, format="csr", rng=rng)
     with pytest.raises(IncompatibleParts, match="sparse matrix of 100000 columns"):
         fit(rows, rng.integers(0, 2, 20))
+
+
+def test_sparse_rows_give_the_tree_of_dense_ones(rng, monkeypatch):
+    X, y, weight = make_data(n=9000, d=6)
+    X[rng.random(X.shape) < 0.7] = 0
+    X[rng.random(X.shape) < 0.02] = np.nan
+    expected = fit(X, y, weight, limits={"max_leaf_nodes": 6}).tree_
+    monkeypatch.setattr("boscage.batches.oblique._DENSE_NUMBERS", 1)  # one block at a time
+    assert fit(sparse.csr_array(X), y, weight, limits={"max_leaf_nodes": 6}).tree_ == expected
+
+
+def test_categories_in_memory(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=400), "c": pd.Categorical(rng.choice(list("abcd"), 400))})
+    y = frame["c"].isin(["a", "c"]) ^ (frame["x"] > 1)
+    tree = fit(frame, y, limits={"categorical_features": "from_dtype"})
+    assert tree.score(frame, y) > 0.95

@@ -71,10 +71,8 @@ class OnRows {
           !std::is_sorted(edges.data() + begin, edges.data() + end))
         throw std::invalid_argument("the edges of a task are not in order.");
       const double* vector = vectors.data() + i * (d + 1);
-      pass_.tasks.push_back({make_wanted(wanted.data()[i]),
-                             leaf,
-                             {vector, vector + d + 1},
-                             {edges.data() + begin, edges.data() + end}});
+      pass_.tasks.push_back(
+          {make_wanted(wanted.data()[i]), leaf, {vector, vector + d + 1}, {edges.data() + begin, edges.data() + end}});
     }
   }
 

@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kMoreStarts = 2;
 // Bins of the question where the weight lies.
 constexpr size_t kMassBins = 256;
-// Bins are made afresh while one that holds several classes has more than this many times its share of the weight, a few
-// times at most; more often while no edge is allowed.
+// Bins are made afresh while one that holds several classes has more than this many times its share of the weight, a
+// few times at most; more often while no edge is allowed.
 constexpr double kHeavy = 8;
 constexpr int kMostCuts = 3, kMostForbidden = 12;
 // A column whose variance is less than this share of its mean square does not vary: the rest is rounding.
@@ -301,9 +301,8 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
   view.min_weight_leaf = frame_.limits.min_weight_leaf;
   view.noise = 1e-13 * potential_;
   const Groups groups{{sums, bins * classes}, rows};
-  const Best best =
-      std::visit([&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); },
-                 frame_.criterion);
+  const Best best = std::visit(
+      [&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); }, frame_.criterion);
   const bool is_zoomed = start.step == Step::zoom;
   start.step = Step::done;
   double low = 0, high = 0;  // of the bins beside the best edge
@@ -315,7 +314,8 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
     low = lower_end(edges, left, start.low);
     high = upper_end(edges, right, start.high);
     // Every threshold from one edge to the other divides the rows alike.
-    measure(start, sums, left + 1, std::clamp(between(edges[left], edges[right - 1], 0.5), edges[left], edges[right - 1]));
+    measure(start, sums, left + 1,
+            std::clamp(between(edges[left], edges[right - 1], 0.5), edges[left], edges[right - 1]));
   }
   if (is_zoomed) return;
   std::vector<double> mass(bins, 0.0);

@@ -22,6 +22,25 @@ struct ClassRows {
   int64_t begin, end;
 };
 
+// The formula of Scaling::scaled; a missing value stands at the mean.
+template <class T>
+BOSCAGE_INLINE void scale_body(const T* x, int64_t stride, const double* half_mean, const double* two_inverse,
+                               int64_t columns, double* out) {
+  for (int64_t j = 0; j < columns; ++j) {
+    const double value = (0.5 * static_cast<double>(x[j * stride]) - half_mean[j]) * two_inverse[j];
+    out[j] = value == value ? value : 0.0;
+  }
+}
+
+BOSCAGE_CLONES void scale_row(const float* x, const double* half_mean, const double* two_inverse, int64_t columns,
+                              double* out) {
+  scale_body(x, 1, half_mean, two_inverse, columns, out);
+}
+BOSCAGE_CLONES void scale_row(const double* x, const double* half_mean, const double* two_inverse, int64_t columns,
+                              double* out) {
+  scale_body(x, 1, half_mean, two_inverse, columns, out);
+}
+
 BOSCAGE_CLONES void score_rows(const double* x, int64_t rows, int64_t columns, const double* theta, double* z) {
   for (int64_t i = 0; i < rows; ++i) {
     const double* row = x + i * columns;
@@ -94,6 +113,8 @@ ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass) : pass_(pass), row_(sta
   };
   for (size_t i = 0; i < pass.steps.size(); ++i) link(pass.steps[i].place) = static_cast<int32_t>(i);
   for (size_t i = 0; i < pass.leaves.size(); ++i) link(pass.leaves[i].place) = link_to_leaf(static_cast<int32_t>(i));
+  for (const double mean : pass.scaling.mean) half_mean_.push_back(0.5 * mean);
+  for (const double inverse : pass.scaling.inverse) two_inverse_.push_back(2.0 * inverse);
   first_task_.assign(pass.leaves.size() + 1, 0);
   needs_.assign(pass.leaves.size(), 0);
   size_t offset = 0;
@@ -187,10 +208,12 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
     weight_[i] = rows.weight.empty() ? 1.0 : rows.weight[static_cast<size_t>(here_[i])];
     if (is_counted) fill(rows.X, here_[i], plain_.data() + i * d);
     if (!is_summed) continue;
+    const T* row = rows.X.data + here_[i] * rows.X.row_stride;
     double* scaled = scaled_.data() + i * d;
-    for (size_t j = 0; j < d; ++j) {
-      const double value = pass_.scaling.scaled(static_cast<double>(rows.X(here_[i], static_cast<int64_t>(j))), j);
-      scaled[j] = value == value ? value : 0.0;  // a missing value stands at the mean
+    if (rows.X.column_stride == 1) {
+      scale_row(row, half_mean_.data(), two_inverse_.data(), rows.X.columns, scaled);
+    } else {
+      scale_body(row, rows.X.column_stride, half_mean_.data(), two_inverse_.data(), rows.X.columns, scaled);
     }
   }
 }

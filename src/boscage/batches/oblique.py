@@ -157,8 +157,8 @@ class MemoryPasses:
         self.n_rows, n_columns = X.shape
         if sparse.issparse(X) and n_columns > _DENSE_COLUMNS:
             raise IncompatibleParts(
-                f"X is a sparse matrix of {n_columns} columns, and with max_bins its rows are made dense {BLOCK_ROWS} at "
-                f"a time: at most {_DENSE_COLUMNS} columns. Pass max_bins=None."
+                f"X is a sparse matrix of {n_columns} columns, and with max_bins its rows are made dense {BLOCK_ROWS} "
+                f"at a time: at most {_DENSE_COLUMNS} columns. Pass max_bins=None."
             )
 
     def _rows(self) -> Iterator[tuple[int, Rows]]:
