@@ -11,9 +11,10 @@ from scipy import sparse
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_wine, make_classification
 
-from boscage import IncompatibleParts, TopDownTreeClassifier, _core
+from boscage import IncompatibleParts, TopDownTreeClassifier, _core, load
 from boscage.batches.oblique import MemoryPasses, Scaling
 from boscage.batches.reduction import to_parts, total
+from boscage.cli import app
 from boscage.criteria import Entropy, Gini
 from boscage.splits import WeightedOblique
 from reference_oblique import CUT, MASS, SIDES, SPREAD, binned_cut, soft_entropy, task_sums
@@ -269,15 +270,27 @@ def test_files(tmp_path):
     assert saved(tree.fit_batches(tmp_path / "data.parquet", "y", weight="w"), tmp_path) == expected
 
 
-def test_from_the_command_line(tmp_path, capsys):
-    from boscage.cli import app
-
-    X, y, _ = make_data(n=5000)
-    pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(5)} | {"y": y}), tmp_path / "data.parquet")
+def run(*arguments):
     with pytest.raises(SystemExit) as done:
-        app(["fit", str(tmp_path / "data.parquet"), "--target", "y", "--splits", "wodt", "--batches", "-o", "none"])
-    assert done.value.code not in (0, None)
-    assert "WeightedOblique(max_bins=256)" in capsys.readouterr().err
+        app(["fit", *map(str, arguments)])
+    return done.value.code
+
+
+@pytest.mark.parametrize("splits", ["wodt", "axis"])
+def test_from_the_command_line(splits, tmp_path, capsys):
+    X, y, _ = make_data(n=5000)
+    data, models = tmp_path / "data.parquet", [tmp_path / "a.boscage", tmp_path / "b.boscage"]
+    pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(5)} | {"y": y}), data)
+    common = [data, "--target", "y", "--splits", splits, "--max-leaf-nodes", 4]
+    assert run(*common, "--batches", "-o", models[0])
+    assert "max_bins=" in capsys.readouterr().err
+    for model, flag in zip(models, ("--batches", "--in-memory")):
+        assert not run(*common, "--max-bins", 32, flag, "-o", model)
+    one, other = (load(model).tree_ for model in models)
+    assert one.value.tobytes() == other.value.tobytes()
+    assert one.threshold.tobytes() == other.threshold.tobytes()
+    assert run(data, "--target", "y", "--splits", "oc1", "--max-bins", 32, "-o", models[0])
+    assert "axis and wodt" in capsys.readouterr().err
 
 
 # What does not go together
