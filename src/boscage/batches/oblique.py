@@ -101,7 +101,7 @@ class Scaling:
             Number of classes.
         """
         is_there = low <= high
-        low, high = np.where(is_there, low, 0.0), np.where(is_there, high, 0.0)
+        low, high = np.where(is_there, low, 0.0) + 0.0, np.where(is_there, high, 0.0) + 0.0  # one zero, not two
         # In powers of two near half the range no square leaves the range of doubles.
         half = high / 2 - low / 2
         safe = np.ldexp(1.0, -np.clip(np.frexp(half)[1], -1000, 1000))
