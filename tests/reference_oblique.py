@@ -79,3 +79,71 @@ def bound(theta, Z, y):
     counts = [np.bincount(y[side], minlength=classes) for side in (right, ~right)]
     loss = [-np.log((count + prior) / (count.sum() + more)) for count in counts]
     return np.mean(np.maximum(scores + loss[0][y], -scores + loss[1][y]) - np.abs(scores))
+
+
+SPREAD, SIDES, MASS, CUT = range(4)
+
+
+def task_sums(wanted, Z, X, y, w, classes, vector, edges):
+    """What a task of a pass brings for the rows of one leaf: Z is X scaled, classes those present."""
+    if wanted == SPREAD:
+        return np.concatenate([w @ Z, w @ Z**2])
+    if wanted == SIDES:
+        z = Z @ vector[:-1] + vector[-1]
+        right, left = w * expit(z), w * expit(-z)
+        with_one = np.column_stack([Z, np.ones(len(Z))])
+        sums = [[]]
+        for c in classes:
+            mine = y == c
+            sums += [[right[mine].sum(), left[mine].sum()], (right * expit(-z))[mine] @ with_one[mine]]
+        return np.concatenate(sums)
+    place = (np.asarray(X @ vector[:-1])[:, None] > edges).sum(axis=1)
+    bins = len(edges) + 1
+    if wanted == MASS:
+        return np.bincount(place, w, bins)
+    table = [[w[(place == b) & (y == c)].sum() for c in classes] for b in range(bins)]
+    return np.concatenate([np.ravel(table), np.bincount(place, minlength=bins)])
+
+
+def binned_cut(scores, y, w, criterion, bins, low, high):
+    """Best cut in bins: threshold and weighted drop, or (None, -1).
+
+    First 256 bins of equal width, then bins of about equal weight (made again, up to twice, while one of several
+    classes is heavy), then bins of equal width between the neighbours of the best edge.
+    """
+
+    def count(edges):
+        place = (scores[:, None] > edges).sum(axis=1)
+        return np.stack([np.bincount(place[y == c], w[y == c], len(edges) + 1) for c in range(y.max() + 1)], axis=1)
+
+    def quantiles(edges, mass):
+        ends = np.concatenate([[low], edges, [high]])
+        up_to = np.concatenate([[0], np.cumsum(mass)])
+        full = np.flatnonzero(mass)
+        found = []
+        for wanted in np.arange(1, bins) / bins * mass.sum():
+            b = full[np.searchsorted(up_to[full + 1], wanted * (1 - 1e-12))]
+            found.append(ends[b] + (ends[b + 1] - ends[b]) * (wanted - up_to[b]) / mass[b])
+        return np.array(found), ends[full[0]], ends[full[-1] + 1]
+
+    edges = low + (high - low) * np.arange(1, 256) / 256
+    edges, low, high = quantiles(edges, count(edges).sum(axis=1))
+    best, cuts = (None, -1.0), 0
+    while True:
+        table = count(edges)
+        tried = [_gain(criterion, table[i:].sum(axis=0), table[:i].sum(axis=0)) for i in range(1, len(table))]
+        full = np.flatnonzero(table.sum(axis=1))
+        i = int(np.argmax(np.round(tried, 9)))  # the first of equal ones
+        left, right = full[full <= i][-1], full[full > i][0]
+        if tried[i] >= best[1] - 1e-9:
+            best = (edges[left] + edges[right - 1]) / 2, tried[i]
+        cuts += 1
+        if cuts == 4:
+            return best
+        mixed = table.sum(axis=1)[(table > 0).sum(axis=1) > 1]
+        if cuts < 3 and (mixed * bins > 8 * w.sum()).any():
+            edges, low, high = quantiles(edges, table.sum(axis=1))
+            continue
+        cuts = 3
+        ends = np.concatenate([[low], edges, [high]])
+        edges = ends[left] + (ends[right + 1] - ends[left]) * np.arange(1, bins) / bins

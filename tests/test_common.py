@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from boscage import Frequency, IncompatibleParts, Linear, Polish, TopDownTreeClassifier
+from boscage import Frequency, IncompatibleParts, Linear, Polish, TopDownTreeClassifier, WeightedOblique
 from boscage._component import names, resolve
 
 ROLES = ["splits", "criterion", "growth", "leaf"]
@@ -47,6 +47,7 @@ REFINED = [
     TopDownTreeClassifier("wodt", polish=Polish(epochs=20)),
     TopDownTreeClassifier("wodt", polish=Polish("hard", epochs=20), max_leaf_nodes=4),
     TopDownTreeClassifier("wodt", polish=Polish("auto", epochs=5), leaf="linear", max_leaf_nodes=3),
+    TopDownTreeClassifier(WeightedOblique(max_bins=32)),
     TopDownTreeClassifier("stochastic", polish=Polish(epochs=20), max_leaf_nodes=4),
     TopDownTreeClassifier(leaf=Linear(l2="auto"), max_leaf_nodes=3),
     TopDownTreeClassifier(leaf=Frequency(shrinkage="auto")),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import boscage
-from boscage import Axis, IncompatibleParts, StochasticLinear
+from boscage import Axis, IncompatibleParts, StochasticLinear, WeightedOblique
 from boscage import TopDownTreeClassifier as LocalClassifier
 
 dask = pytest.importorskip("dask")
@@ -66,13 +66,21 @@ def data():
     return X, y, weight
 
 
+OBLIQUE = {"splits": WeightedOblique(max_iter=3, max_bins=32), "max_leaf_nodes": 3, "random_state": 3}
+
+
 def local(data, **settings):
-    return saved(LocalClassifier("stochastic", max_leaf_nodes=6, **settings).fit(*data))
+    return saved(LocalClassifier(**{"splits": "stochastic", "max_leaf_nodes": 6} | settings).fit(*data))
 
 
 @pytest.fixture(scope="module")
 def expected(data):
     return local(data)
+
+
+@pytest.fixture(scope="module")
+def expected_oblique(data):
+    return local(data, **OBLIQUE)
 
 
 def saved(tree):
@@ -97,7 +105,8 @@ def _itself(piece, number):
 
 
 def fit(collected, **options):
-    return TopDownTreeClassifier("stochastic", max_leaf_nodes=6, timeout=20, deadline=200, **options).fit(*collected)
+    settings = {"splits": "stochastic", "max_leaf_nodes": 6} | options
+    return TopDownTreeClassifier(**settings, timeout=20, deadline=200).fit(*collected)
 
 
 def at_pass(monkeypatch, actions):
@@ -120,6 +129,15 @@ def test_same_bytes_for_workers_and_partitions(cluster, data, expected, workers)
         tree = fit(collections(data, cuts))
         assert saved(tree) == expected
         assert tree.reading_.passes <= 4 + tree.get_depth()
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_same_oblique_tree_for_workers_and_partitions(cluster, data, expected_oblique, workers):
+    scale(cluster, workers)
+    cuts = {1: [4096, 8192], 2: [1, 1, 4095, 4097, 9000], 3: [700, 700, 3333, 9999]}[workers]
+    tree = fit(collections(data, cuts), **OBLIQUE)
+    assert saved(tree) == expected_oblique
+    assert tree.get_n_leaves() == 3
 
 
 def test_empty_partitions_a_missing_class_and_few_columns_per_chunk(client, data, expected):
@@ -163,7 +181,12 @@ def test_predictions_are_lazy(client, data):
 
 def test_small_messages_and_other_settings(client, data):
     family = StochasticLinear(scale="unit")
-    for settings in ({"class_weight": {0: 0.0, 1: 1.0, 2: 3.0}}, {"splits": family, "class_weight": "balanced"}):
+    oblique = {"splits": WeightedOblique(max_iter=2, max_bins=8), "max_leaf_nodes": 3, "random_state": 0}
+    for settings in (
+        {"class_weight": {0: 0.0, 1: 1.0, 2: 3.0}},
+        {"splits": family, "class_weight": "balanced"},
+        oblique | {"class_weight": "balanced"},
+    ):
         options = {"splits": "stochastic", "max_leaf_nodes": 5} | settings
         tree = TopDownTreeClassifier(**options, max_message_mb=1e-4, timeout=20).fit(*collections(data, [6000, 6001]))
         assert saved(tree) == saved(LocalClassifier(**options).fit(*data))
@@ -202,6 +225,13 @@ def test_a_worker_that_dies(client, data, expected, tmp_path, monkeypatch):
     marker = tmp_path / "die"
     at_pass(monkeypatch, {5: marker.touch})
     assert saved(fit(collections(data, [4000, 8000], _dies_once(str(marker))))) == expected
+    assert not marker.exists()
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_descent(client, data, expected_oblique, tmp_path, monkeypatch):
+    marker = tmp_path / "die"
+    at_pass(monkeypatch, {9: marker.touch})
+    assert saved(fit(collections(data, [4000, 8000], _dies_once(str(marker))), **OBLIQUE)) == expected_oblique
     assert not marker.exists()
 
 

@@ -14,6 +14,9 @@ from reference_oblique import soft_entropy, standardise
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=30)
 
 
+in_bins = pytest.mark.parametrize("max_bins", [None, 256])
+
+
 def fit(X, y, w=None, *, seed=0, n_jobs=None, limits=None, **parameters):
     splits = WeightedOblique(**parameters)
     tree = TopDownTreeClassifier(splits=splits, random_state=seed, n_jobs=n_jobs, **(limits or {}))
@@ -114,12 +117,13 @@ def test_published_cut_is_where_the_sides_are_equal():
     assert drop[0] >= drop[1] > 0
 
 
+@in_bins
 @pytest.mark.parametrize("recut", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_weights_are_repetitions(rng, recut, dtype):
+def test_weights_are_repetitions(rng, recut, dtype, max_bins):
     X, y = load_wine(return_X_y=True)
     X, w = X.astype(dtype), rng.integers(0, 4, len(y))
-    parameters = {"l2": 0.05, "recut": recut, "limits": {"max_depth": 3}}
+    parameters = {"l2": 0.05, "recut": recut, "max_bins": max_bins, "limits": {"max_depth": 3}}
     weighted = fit(X, y, w, **parameters)
     copied = fit(np.repeat(X, w, axis=0), np.repeat(y, w), **parameters)
     np.testing.assert_allclose(weighted.tree_.weights, copied.tree_.weights, rtol=1e-7, atol=1e-10)
@@ -127,34 +131,39 @@ def test_weights_are_repetitions(rng, recut, dtype):
     np.testing.assert_array_equal(weighted.predict(X), copied.predict(X))
 
 
-def test_a_row_of_weight_zero_is_absent(rng):
+@in_bins
+def test_a_row_of_weight_zero_is_absent(rng, max_bins):
     X, y = load_iris(return_X_y=True)
     junk = 1e6 * rng.normal(size=(20, 4))
     w = np.repeat([1.0, 0.0], [150, 20])
-    assert fit(np.vstack([X, junk]), np.append(y, np.zeros(20)), w).tree_ == fit(X, y.astype(float)).tree_
+    found = fit(np.vstack([X, junk]), np.append(y, np.zeros(20)), w, max_bins=max_bins)
+    assert found.tree_ == fit(X, y.astype(float), max_bins=max_bins).tree_
 
 
+@in_bins
 @pytest.mark.parametrize("scale", [2.0**20, 1e-200, 1e250])
-def test_column_scale_changes_nothing(scale):
+def test_column_scale_changes_nothing(scale, max_bins):
     X, y = load_iris(return_X_y=True)
     factors = np.array([1, scale, 1, 1 / scale])
-    plain, scaled = fit(X, y, l2=0.01), fit(X * factors, y, l2=0.01)
+    plain, scaled = (fit(rows, y, l2=0.01, max_bins=max_bins) for rows in (X, X * factors))
     np.testing.assert_array_equal(plain.predict(X), scaled.predict(X * factors))
     np.testing.assert_allclose(scaled.tree_.weights * factors, plain.tree_.weights, rtol=1e-5)
     np.testing.assert_allclose(scaled.feature_importances_, plain.feature_importances_, rtol=1e-6)
 
 
-def test_huge_values_with_opposite_signs():
+@in_bins
+def test_huge_values_with_opposite_signs(max_bins):
     X = np.array([[-1.7e308], [-1.6e308], [1.6e308], [1.7e308]])
-    tree = fit(X, [0, 0, 1, 1])
+    tree = fit(X, [0, 0, 1, 1], max_bins=max_bins)
     assert tree.get_n_leaves() == 2
     np.testing.assert_array_equal(tree.predict(X), [0, 0, 1, 1])
 
 
-def test_order_of_rows_gives_the_same_predictions(rng):
+@in_bins
+def test_order_of_rows_gives_the_same_predictions(rng, max_bins):
     X, y = load_wine(return_X_y=True)
     order = rng.permutation(len(y))
-    one, other = fit(X, y, l2=0.02), fit(X[order], y[order], l2=0.02)
+    one, other = (fit(X[rows], y[rows], l2=0.02, max_bins=max_bins) for rows in (slice(None), order))
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
@@ -167,22 +176,24 @@ def test_layout_and_threads_give_the_same_bytes(rng):
     assert fit(X, y, w, l2=0.01, seed=1).tree_ != plain.tree_
 
 
-def test_training_rows_reach_the_leaves_they_were_counted_in(rng):
+@in_bins
+def test_training_rows_reach_the_leaves_they_were_counted_in(rng, max_bins):
     for dtype in (np.float32, np.float64):
         X, y = make_classification(2000, 9, n_informative=5, n_classes=3, flip_y=0.2, random_state=1)
         X = (X * 10.0 ** np.arange(-4, 5)).astype(dtype)
-        tree = fit(X, y)
+        tree = fit(X, y, max_bins=max_bins)
         counts = np.bincount(tree.apply(X), minlength=tree.tree_.node_count)
         leaves = tree.tree_.is_leaf
         np.testing.assert_array_equal(counts[leaves], tree.tree_.n_node_samples[leaves])
         assert tree.score(X, y) == 1
 
 
-def test_equal_rows_of_different_classes_are_a_leaf():
+@in_bins
+def test_equal_rows_of_different_classes_are_a_leaf(max_bins):
     X = np.array([[1.0, 2.0]] * 6 + [[3.0, 1.0]] * 2)
-    tree = fit(X, [0, 1, 2, 0, 1, 2, 3, 3])
+    tree = fit(X, [0, 1, 2, 0, 1, 2, 3, 3], max_bins=max_bins)
     assert tree.get_n_leaves() == 2
-    constant = fit(np.ones((5, 3)), [0, 1, 0, 1, 1])
+    constant = fit(np.ones((5, 3)), [0, 1, 0, 1, 1], max_bins=max_bins)
     assert constant.get_n_leaves() == 1
 
 
@@ -192,24 +203,27 @@ def test_nearly_equal_rows_fall_back_to_an_axis_test():
     np.testing.assert_array_equal(tree.predict(X), [0, 1])
 
 
-def test_many_classes(rng):
+@in_bins
+def test_many_classes(rng, max_bins):
     centres = rng.normal(size=(300, 10)) * 10
     y = np.repeat(np.arange(300), 5)
     X = centres[y] + rng.normal(size=(1500, 10))
-    tree = fit(X, y)
+    tree = fit(X, y, max_bins=max_bins)
     assert tree.score(X, y) == 1
     assert tree.score(centres[y] + rng.normal(size=X.shape), y) > 0.8
 
 
-def test_missing_values_stand_at_the_mean(rng):
+@in_bins
+def test_missing_values_stand_at_the_mean(rng, max_bins):
     X, y = load_iris(return_X_y=True)
     X[rng.random(X.shape) < 0.2] = np.nan
-    tree = fit(X, y)
+    tree = fit(X, y, max_bins=max_bins)
     filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     np.testing.assert_array_equal(tree.predict(X), tree.predict(filled))
     assert tree.score(X, y) == 1
     np.testing.assert_allclose(tree.tree_.input_map.fill, np.nanmean(X, axis=0))
-    assert fit(np.column_stack([X, np.full(150, np.nan)]), y).score(np.column_stack([X, np.zeros(150)]), y) == 1
+    empty = fit(np.column_stack([X, np.full(150, np.nan)]), y, max_bins=max_bins)
+    assert empty.score(np.column_stack([X, np.zeros(150)]), y) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -245,12 +259,14 @@ def test_wide_sparse_rows_need_no_dense_memory(rng):
     assert np.isin(np.argsort(-tree.feature_importances_)[:2], [7, 8, 9]).all()
 
 
-def test_columns_without_change_in_a_node_get_no_weight(rng):
+@in_bins
+def test_columns_without_change_in_a_node_get_no_weight(rng, max_bins):
     X = rng.integers(0, 2, size=(300, 8)).astype(float)
     y = (X[:, 0] * 4 + X[:, 1] * 2 + (X[:, 2] != X[:, 3])).astype(int)
-    tree = fit(X, y).tree_
+    fitted = fit(X, y, max_bins=max_bins)
+    tree = fitted.tree_
     for node in np.flatnonzero(tree.linear_row >= 0):
-        reaches = np.asarray(fit(X, y).decision_path(X)[:, [node]].todense()).ravel() > 0
+        reaches = np.asarray(fitted.decision_path(X)[:, [node]].todense()).ravel() > 0
         constant = np.ptp(X[reaches], axis=0) == 0
         assert (tree.weights[tree.linear_row[node]][constant] == 0).all()
 

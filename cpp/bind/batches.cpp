@@ -2,11 +2,11 @@
 #include "stochastic/batches.hpp"
 
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 
 #include "arrays.hpp"
 #include "axis_batches.hpp"
 #include "grow.hpp"
+#include "parts.hpp"
 #include "run.hpp"
 #include "stochastic.hpp"
 #include "survey.hpp"
@@ -17,26 +17,6 @@ namespace {
 
 namespace st = boscage::stochastic;
 
-constexpr size_t kShortWork = 1 << 15;
-
-using Parts = std::tuple<nb::object, nb::object, nb::object>;
-
-std::vector<double> copy(const In1<double>& array) { return {array.data(), array.data() + array.size()}; }
-
-// (levels, indices, sums) of the parts of a reduction.
-Parts give_parts(const st::PairwiseSum& sum, size_t size) {
-  std::vector<int64_t> levels, indices;
-  std::vector<double> sums;
-  for (const auto& part : sum.parts()) {
-    levels.push_back(part.level);
-    indices.push_back(part.index);
-    sums.insert(sums.end(), part.sums.begin(), part.sums.end());
-  }
-  const size_t n = levels.size();
-  return {nb::cast(give(std::move(levels))), nb::cast(give(std::move(indices))),
-          nb::cast(give(std::move(sums), {n, size}))};
-}
-
 template <class T>
 st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, std::span<const int32_t> y, const In1<double>& weight,
                                       int32_t classes) {
@@ -44,20 +24,8 @@ st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, std::span<const int3
                          X.stride(1)};
   if ((y.size() != 0 && y.size() != X.shape(0)) || (weight.size() != 0 && weight.size() != X.shape(0)))
     throw std::invalid_argument("X, y and weight have different lengths.");
-  for (const int32_t label : y)
-    if (label < 0 || label >= classes) throw std::invalid_argument("y holds a class that is not known.");
+  check_labels(y, classes);
   return {matrix, y, view(weight), classes};
-}
-
-// Sums of blocks with one accumulator per thread: make(thread's own adder).
-template <class T, class Add>
-Parts sum_over(const Strided2<T>& X, int64_t first_block, size_t size, int threads, Add add) {
-  std::optional<st::PairwiseSum> sum;
-  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
-    Pool pool(threads);
-    sum = st::sum_rows(static_cast<int64_t>(X.shape(0)), first_block, size, pool, control, add);
-  });
-  return give_parts(*sum, size);
 }
 
 template <class T>
@@ -87,7 +55,7 @@ nb::tuple survey(const Strided2<T>& X, int threads) {
   const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
                          X.stride(1)};
   ColumnSurvey<T> found;
-  run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
+  run(X.size() <= kShortPass, nb::none(), [&](Control& control) {
     Pool pool(threads);
     found = survey_columns(matrix, pool, control);
   });

@@ -14,6 +14,7 @@ void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
 void bind_optimal(nb::module_&);
 void bind_oblique(nb::module_&);
+void bind_oblique_batches(nb::module_&);
 void bind_refine(nb::module_&);
 void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
@@ -31,5 +32,6 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_refine(module);
   boscage::bind::bind_stochastic(module);
   boscage::bind::bind_batches(module);
+  boscage::bind::bind_oblique_batches(module);
   boscage::bind::bind_bins(module);
 }

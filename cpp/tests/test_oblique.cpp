@@ -5,6 +5,7 @@
 #include "check.hpp"
 #include "cut.hpp"
 #include "dot.hpp"
+#include "oblique/batches.hpp"
 #include "oblique/eigen.hpp"
 #include "oblique/lbfgs.hpp"
 #include "oblique/soft_entropy.hpp"
@@ -228,4 +229,70 @@ TEST("many rows walk where each alone would") {
   CHECK(!is_finite_row(X.data(), width) && is_finite_row(X.data() + width, width));
   X[17] = 0, X[3] = -INFINITY;
   CHECK(!is_finite_row(X.data(), width));
+}
+
+namespace {
+
+struct OvalRows {
+  static constexpr int64_t rows = 5000, columns = 3;
+  std::vector<double> X, weight;
+  std::vector<int32_t> y;
+  std::vector<double> class_weights{0, 0};
+
+  OvalRows() {
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) X.push_back(normal(11, static_cast<uint64_t>(i), static_cast<uint64_t>(j)));
+      const double* x = X.data() + i * columns;
+      y.push_back(x[0] * x[0] + x[1] * x[1] > 1.4);
+      weight.push_back(1 + static_cast<double>(i % 3));
+      class_weights[static_cast<size_t>(y.back())] += weight.back();
+    }
+  }
+  LabelledRows<double> view() const { return {{X.data(), rows, columns, columns, 1}, y, weight}; }
+};
+
+}  // namespace
+
+TEST("a tree grown from sums holds what its tests send to its leaves, in any company") {
+  const OvalRows oval;
+  std::vector<std::vector<double>> thresholds;
+  for (const bool remembers : {false, true}) {
+    DescentFrame frame{{std::vector<double>(3, 0.0), std::vector<double>(3, 1.0), std::vector<double>(3, 1.0)},
+                       std::vector<double>(3, -6.0),
+                       std::vector<double>(3, 6.0),
+                       Gini{},
+                       {9, -1, 5, 0, 0},
+                       {}};
+    ObliqueBatchGrowth growth(frame, {oval.rows, oval.class_weights}, Order::best_first);
+    std::vector<int32_t> places(remembers ? oval.rows : 0, 0);
+    Pool pool(2);
+    int64_t passes = 0;
+    while (const auto pass = growth.ask(remembers ? 1 << 20 : 1)) {
+      ObliqueBlocks<double> blocks(*pass);
+      std::vector<double> sums(pass->size(), 0.0);
+      blocks.add(oval.view(), 0, oval.rows, remembers ? places.data() : nullptr, sums.data());
+      growth.tell(sums, pool);
+      CHECK(++passes < 20000);
+    }
+    const Grower& grower = growth.grower();
+    CHECK(grower.splits() == 9);
+    std::vector<int64_t> counts(grower.size(), 0);
+    for (int64_t i = 0; i < oval.rows; ++i) {
+      int32_t at = 0;
+      while (grower.node(at).left >= 0 && grower.node(grower.node(at).left).number >= 0) {
+        const Test& test = grower.test(at);
+        const bool right = dot(test.weights.data(), oval.X.data() + i * 3, 3) > test.threshold;
+        at = right ? grower.node(at).right : grower.node(at).left;
+      }
+      ++counts[static_cast<size_t>(at)];
+    }
+    std::vector<double> mine;
+    for (const int32_t id : grower.committed()) {
+      const bool is_leaf = grower.node(id).left < 0 || grower.node(grower.node(id).left).number < 0;
+      if (is_leaf) CHECK(counts[static_cast<size_t>(id)] == grower.node(id).rows);
+      mine.push_back(is_leaf ? 0 : grower.test(id).threshold);
+    }
+    thresholds.push_back(mine);
+  }
+  CHECK(thresholds[0] == thresholds[1]);
 }

@@ -72,6 +72,10 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.")],
     target: Target = None,
     splits: Annotated[str, typer.Option(metavar="NAME", help="Split family, for example axis.")] = "axis",
+    max_bins: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=2, help="Bins of axis and wodt tests, which these families need in batches."),
+    ] = None,
     criterion: Annotated[
         str, typer.Option(metavar="NAME", help="Splitting criterion, for example gini or entropy.")
     ] = "gini",
@@ -111,7 +115,7 @@ def fit(
     parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
     settings: dict[str, Any] = dict(
-        **parts,
+        **parts | {"splits": _with_bins(splits, max_bins)},
         max_depth=max_depth,
         max_leaf_nodes=max_leaf_nodes,
         min_samples_leaf=min_samples_leaf,
@@ -138,6 +142,18 @@ def fit(
     if as_json:
         summary = {"model": str(output), "rows": len(rows.y), "features": len(rows.feature_names)}
         _print_json(summary | {"leaves": leaves, "depth": depth, "training_accuracy": accuracy})
+
+
+def _with_bins(splits: str, max_bins: int | None) -> Any:
+    """Return the family by its name, or with its number of bins."""
+    from boscage._component import names, resolve
+
+    if max_bins is None:
+        return splits
+    if "max_bins" not in resolve("splits", splits).get_params():
+        known = [name for name in names("splits") if "max_bins" in resolve("splits", name).get_params()]
+        raise ValueError(f"--max-bins does not go with --splits {splits}: it has no bins, {' and '.join(known)} have.")
+    return resolve("splits", splits).set_params(max_bins=max_bins)
 
 
 _BIG_FILE = 2_000_000_000

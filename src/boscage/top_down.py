@@ -191,8 +191,9 @@ class TopDownTreeClassifier(TreeClassifier):
     def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
         """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
 
-        For stochastic tests, and axis tests with ``max_bins``. The rows are read a few times for what must be known of
-        the columns, then once for each level of the tree. Memory holds a few batches and the sums of the open leaves.
+        For stochastic tests, and axis or weighted oblique tests with ``max_bins``. The rows are read a few times for
+        what must be known of the columns, then once for each level of the tree (weighted oblique tests: for each step
+        of all searches together). Memory holds a few batches and the sums of the open leaves.
 
         Parameters
         ----------

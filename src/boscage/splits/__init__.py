@@ -22,7 +22,8 @@ from boscage.tree import Tree
 if TYPE_CHECKING:
     from boscage.batches.reading import Passes
 
-_IN_PASSES = "splits='stochastic' or splits=Axis(max_bins=255)"
+# Families that grow over rows that are not in memory, for messages.
+IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOblique(max_bins=256)"
 
 __all__ = [
     "CO2",
@@ -60,7 +61,7 @@ class SplitFamily(Component):
         """Refuse to grow over rows that are not in memory; families whose search is made of sums override this."""
         raise IncompatibleParts(
             f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
-            f"Dask pass {_IN_PASSES}; or call fit."
+            f"Dask pass {IN_PASSES}; or call fit."
         )
 
     def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:

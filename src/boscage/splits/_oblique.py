@@ -56,12 +56,7 @@ class ObliqueFamily(SplitFamily):
             offset is not None,
             job.threads,
         )
-        arrays = self._grow_native(native_table(X), job, problem)
-        weights = arrays["weights"]
-        if weights.size >= _LARGE and np.count_nonzero(weights) <= _FEW * weights.size:
-            arrays["weights"] = sparse.csr_array(weights)
-        tree = tree_of(arrays, job.data, input_map=InputMap(fill=arrays["mean"], code_offset=offset, codes=codes))
-        return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
+        return oblique_tree(self._grow_native(native_table(X), job, problem), job, offset, codes)
 
     def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
         """Call the family's function of the core."""
@@ -94,6 +89,15 @@ class TimedFamily(ObliqueFamily):
     def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
         """Call the family's function of the core."""
         raise NotImplementedError
+
+
+def oblique_tree(arrays: dict[str, Any], job: Job, offset: Int64s | None = None, codes: Floats | None = None) -> Tree:
+    """Make a tree of the core's arrays, with means in place of missing values and numbers in place of categories."""
+    weights = arrays["weights"]
+    if weights.size >= _LARGE and np.count_nonzero(weights) <= _FEW * weights.size:
+        arrays["weights"] = sparse.csr_array(weights)
+    tree = tree_of(arrays, job.data, input_map=InputMap(fill=arrays["mean"], code_offset=offset, codes=codes))
+    return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
 
 
 def native_table(X: Any) -> Any:

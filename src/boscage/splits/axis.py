@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boscage import _core
 from boscage._component import IncompatibleParts, register
 from boscage._grow import Job, Limits, tree_of
-from boscage.splits import SplitFamily
+from boscage.splits import IN_PASSES, SplitFamily
 from boscage.tree import Tree
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Axis(SplitFamily):
         if self.max_bins is None:
             raise IncompatibleParts(
                 "splits=Axis(max_bins=None) tries every threshold and needs all rows in memory. In batches and with "
-                "Dask pass splits=Axis(max_bins=255), another number of bins, or splits='stochastic'; or call fit."
+                f"Dask pass {IN_PASSES}; or call fit."
             )
 
     def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from boscage import _core
-from boscage._component import register
-from boscage._grow import Job
+from boscage._component import IncompatibleParts, register
+from boscage._grow import Job, Limits
 from boscage._holdout import folds_of, subset
 from boscage._predict import predict_class
-from boscage.splits._oblique import ObliqueFamily
+from boscage.splits import IN_PASSES
+from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tree
 from boscage.tree import Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
 
 # Values that l2="auto" chooses from; folds of its validation, and the size from which only one of them is held out.
 AUTO_L2 = (0.0, 0.01, 0.03, 0.1, 0.3)
@@ -57,6 +62,11 @@ class WeightedOblique(ObliqueFamily):
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refined together (up to 200 columns). It sees XOR, which no single test does.
+    max_bins : int or None, default=None
+        None tries every threshold along a direction. A number in [2, 65536] counts the projections θ·x of a node in so
+        many bins of equal width between the smallest and the largest, then once more in the two bins about the best
+        edge, and cuts at the best edge of both. Then the search is made of sums over rows alone. Needed in batches and
+        with Dask, where it gives the same tree as here; not with ``sparsity_tolerance`` or ``lookahead``.
 
     Notes
     -----
@@ -87,6 +97,7 @@ class WeightedOblique(ObliqueFamily):
         tol: float = 1e-5,
         sparsity_tolerance: float | None = None,
         lookahead: bool = False,
+        max_bins: int | None = None,
     ) -> None:
         self.l2 = l2
         self.n_init = n_init
@@ -95,6 +106,7 @@ class WeightedOblique(ObliqueFamily):
         self.tol = tol
         self.sparsity_tolerance = sparsity_tolerance
         self.lookahead = lookahead
+        self.max_bins = max_bins
 
     def check(self) -> None:
         """Refuse settings out of range."""
@@ -109,12 +121,50 @@ class WeightedOblique(ObliqueFamily):
         self._check_real("tol", low=0)
         if self.sparsity_tolerance is not None:
             self._check_real("sparsity_tolerance", low=0, high=1)
+        self._check_integer("max_bins", low=2, high=65536, optional=True)
+        if self.max_bins is not None:
+            for name, without in (("sparsity_tolerance", None), ("lookahead", False)):
+                if getattr(self, name) is not without:
+                    raise IncompatibleParts(
+                        f"WeightedOblique.{name}={getattr(self, name)!r} does not go with max_bins={self.max_bins}: "
+                        f"it needs more of the rows than sums. Pass {name}={without}, or max_bins=None."
+                    )
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core, with the penalty that is given or found best."""
-        if self.l2 != "auto":
-            return super().grow(job)
-        return self._with_l2(self._best_l2(job)).grow(job)
+        if self.l2 == "auto":
+            return self._with_l2(self._best_l2(job)).grow(job)
+        return super().grow(job) if self.max_bins is None else self._grow_in_bins(job)
+
+    def _grow_in_bins(self, job: Job) -> Tree:
+        """Grow over rows in memory by the passes of `grow_in_passes`."""
+        from boscage.batches.oblique import MemoryPasses, grow_in_passes
+
+        offset, codes, X = category_numbers(job.data)
+        passes = MemoryPasses(X, job.data.y, job.weight, job.threads)
+        places = np.zeros(passes.n_rows, np.int32)
+        arrays = grow_in_passes(self, job, passes, passes.ranges(), lambda total: job.limits, places)
+        return oblique_tree(arrays, job, offset, codes)
+
+    def check_in_passes(self) -> None:
+        """Refuse what needs all rows in memory."""
+        if self.max_bins is None:
+            raise IncompatibleParts(
+                "splits=WeightedOblique(max_bins=None) tries every threshold along a direction and needs all rows in "
+                f"memory. In batches and with Dask pass {IN_PASSES}; or call fit."
+            )
+        if self.l2 == "auto":
+            raise IncompatibleParts(
+                "WeightedOblique.l2='auto' compares trees of parts of the rows and needs all of them in memory. In "
+                "batches and with Dask pass a number, for example l2=0.03; or call fit."
+            )
+
+    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+        """Grow a tree over rows that are not in memory: two passes for the scaling, then one for each step."""
+        from boscage.batches.oblique import grow_in_passes
+
+        ranges = passes.survey.low, passes.survey.high
+        return oblique_tree(grow_in_passes(self, job, passes, ranges, limits), job)
 
     def _with_l2(self, l2: float) -> WeightedOblique:
         return WeightedOblique(**{**self.get_params(deep=False), "l2": l2})
