@@ -292,9 +292,7 @@ void NodeDescent::tell_half(Start& start, const double* sums) {
 void NodeDescent::tell_cut(Start& start, const double* sums) {
   const size_t classes = total_.size(), bins = start.count.bins();
   const double* counts = sums + bins * classes;
-  std::vector<uint32_t> rows;  // measure() counts those beyond 2^32 too
-  for (size_t bin = 0; bin < bins; ++bin)
-    rows.push_back(static_cast<uint32_t>(std::min(counts[bin], static_cast<double>(UINT32_MAX))));
+  const std::vector<int64_t> rows(counts, counts + bins);
   NodeView view;
   view.total = total_;
   view.weight = weight_;

@@ -64,8 +64,8 @@ class WeightedOblique(ObliqueFamily):
         moments of the classes, refined together (up to 200 columns). It sees XOR, which no single test does.
     max_bins : int or None, default=None
         None tries every threshold along a direction. A number in [2, 65536] counts the projections θ·x of a node in so
-        many bins of equal width between the smallest and the largest, then once more in the two bins about the best
-        edge, and cuts at the best edge of both. Then the search is made of sums over rows alone. Needed in batches and
+        many bins of about equal weight, then once more in as many between the ends of the two bins about the best edge,
+        and cuts at the best edge of both. Then the search is made of sums over rows alone. Needed in batches and
         with Dask, where it gives the same tree as here; not with ``sparsity_tolerance`` or ``lookahead``.
 
     Notes
