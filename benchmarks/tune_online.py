@@ -1,15 +1,19 @@
 """What honest selection gives: parameters chosen on a fifth of the training rows, then judged once on the test rows.
 
-python benchmarks/tune_online.py [rate] [flood] [width]
+python benchmarks/tune_online.py [rate] [flood] [width] [column] [NAME of a constant in CONSTANTS or STREAMS ...]
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.model_selection import train_test_split
 
 from _measure import report
@@ -24,10 +28,39 @@ WIDTHS = (10, 20, 40, 80)
 PASSES = 5
 MISSING = "not there: set BOSCAGE_DATA"
 
+# Constants of the core with the values tried. The class tree matters only where it proposes few of the classes: to try
+# its constants, so many candidates are asked for.
+CHOSEN_ON = ("isolet", "sector-scale", "aloi", "g100", "g1000")
+CANDIDATES = {"isolet": 12, "sector-scale": 40, "aloi": 160, "g100": 40, "g1000": 160}
+CUTS = 3
+SCORERS: dict[str, tuple[float, ...]] = {
+    "start_square": (0.01, 0.03, 0.1, 0.3, 1.0),
+    "skip_below": (0.0, 0.001, 0.003, 0.01, 0.03),
+    "average_power": (1, 2, 3, 5, 8),
+}
+SPARSE_SCORERS: dict[str, tuple[float, ...]] = {"create_above": (0.0, 0.02, 0.05, 0.1, 0.2)}
+TREES: dict[str, tuple[float, ...]] = {
+    "leaf_size": (2, 4, 8, 16),
+    "router_rate": (0.125, 0.25, 0.5, 1.0, 2.0),
+    "router_skip": (0.0, 0.001, 0.003, 0.01),
+    "rebuild_until": (4, 16, 64, 256),
+    "regrow": (1.1, 1.5, 2.0),
+    "power_rounds": (2, 4, 8, 16),
+    "halving_rounds": (1, 3, 6, 12),
+    "dense_floor": (0.0, 0.01, 0.1, 1.0),
+}
+SPARSE_TREES: dict[str, tuple[float, ...]] = {"sparse_floor": (0.1, 0.3, 1.0, 3.0), "sparse_start": (512, 2048, 8192)}
+STREAMS: dict[str, tuple[float, ...]] = {
+    "patience": (2.0, 3.0, 5.0, 8.0),
+    "probes": (1, 2, 4),
+    "note_share": (1 / 64, 1 / 256, 1 / 1024),
+    "replay_size": (2, 4, 8, 16, 32),
+}
 
-def inner_split(data: Split) -> Split:
+
+def inner_split(data: Split, seed: int = 0) -> Split:
     """Hold out a fifth of the training rows, the same share of every class."""
-    kept, held = train_test_split(np.arange(len(data.y)), test_size=0.2, stratify=data.y, random_state=0)
+    kept, held = train_test_split(np.arange(len(data.y)), test_size=0.2, stratify=data.y, random_state=seed)
     return Split(data.X[kept], data.y[kept], data.X[held], data.y[held])
 
 
@@ -110,10 +143,126 @@ def width() -> None:
     report("online_width", f"Width of the beam, on a validation part of the training rows ({PASSES} passes)", rows)
 
 
+@contextmanager
+def changed(**constants: float) -> Iterator[None]:
+    """Give constants of the core other values for a while."""
+    old = {name: getattr(online._CONSTANTS, name) for name in constants}
+    try:
+        for name, value in constants.items():
+            setattr(online._CONSTANTS, name, value)
+        yield
+    finally:
+        for name, value in old.items():
+            setattr(online._CONSTANTS, name, value)
+
+
+@cache
+def cut(name: str, seed: int) -> Split:
+    data = split(name)
+    assert data is not None
+    return inner_split(data, seed)
+
+
+def judge(data: Split, seed: int, **options: Any) -> dict[str, float]:
+    """Error in per cent after some passes, CPU time of a row, and memory."""
+    start = time.process_time()
+    model = LOMTreeClassifier(n_passes=PASSES, random_state=seed, **options).fit(data.X, data.y)
+    middle = time.process_time()
+    error = 100 * (1 - model.score(data.X_test, data.y_test))
+    times = (middle - start) / PASSES / len(data.y), (time.process_time() - middle) / len(data.y_test)
+    found = {"error": error, "train us": 1e6 * times[0], "predict us": 1e6 * times[1]}
+    return found | {"MB": model.memory_usage()["total"] / 1e6}
+
+
+def judge_constant(constant: str, value: float, name: str, seed: int) -> dict[str, float]:
+    """Find the validation error with one constant changed."""
+    options: dict[str, Any] = {}
+    if constant in TREES | SPARSE_TREES:
+        leaf = value if constant == "leaf_size" else online._CONSTANTS.leaf_size
+        options = {"flat_below": 0, "beam_width": max(1, int(CANDIDATES[name] // leaf))}
+    with changed(**{constant: value}):
+        return judge(cut(name, seed), seed, **options)
+
+
+def judge_stream(constant: str, value: float, name: str, seed: int) -> dict[str, float]:
+    """Find validation errors after one pass over streams in three orders; the mean of the two bad ones counts."""
+    data = cut(name, seed)
+    noise = np.random.default_rng(seed).random(len(data.y))
+    constants, options = ({}, {constant: value}) if constant == "replay_size" else ({constant: value}, {})
+    found = {}
+    keys = {"mixed": noise, "half": data.y >= data.n_classes // 2, "sorted": data.y}
+    with changed(**constants):
+        for title, key in keys.items():
+            order = np.lexsort((noise, key))
+            model = LOMTreeClassifier(random_state=seed, **options).partial_fit(data.X[order], data.y[order])
+            found[title] = 100 * (1 - model.score(data.X_test, data.y_test))
+            found[f"{title} steps"] = model.n_steps_ / len(data.y)
+    return {"error": (found["half"] + found["sorted"]) / 2} | found
+
+
+def judge_column(_: str, value: float, name: str, seed: int) -> dict[str, float]:
+    """Sparse rows: columns divided by their root mean square to a power.
+
+    The classifier divides by the power 1/2; where the columns it gets carry the root mean square to the power b, it
+    divides by (1 + b)/2 of that, and so leaves the power (1 - b)/2 of the original one.
+    """
+    data = cut(name, seed)
+    square = np.asarray(data.X.multiply(data.X).mean(axis=0)).ravel()
+    factor = np.where(square > 0, np.where(square > 0, square, 1.0) ** ((1 - 2 * value) / 2), 1.0)
+    carry = sparse.diags_array(factor.astype(np.float32), format="csr")
+    return judge(Split(data.X @ carry, data.y, data.X_test @ carry, data.y_test), seed)
+
+
+Judge = Callable[[str, float, str, int], dict[str, float]]
+
+
+def choose(constant: str, values: tuple[float, ...], present: float, names: tuple[str, ...], ask: Judge) -> None:
+    """Judge every value on every data set and cut; errors relative to those of the present value, in the mean."""
+    if any(split(name) is None for name in names):
+        report(f"online_{constant}", constant, [{"value": MISSING}])
+        return
+    cells = {v: [[ask(constant, v, name, seed) for name in names] for seed in range(CUTS)] for v in values}
+    errors = {v: np.array([[cell["error"] for cell in row] for row in cells[v]]) for v in values}
+    rows = []
+    for v in values:
+        logs = np.log(errors[v] / errors[present])  # cuts x data sets
+        row: dict[str, Any] = {"value": f"{v:g}", "present": "yes" if v == present else ""}
+        row |= {f"{name} %": float(e) for name, e in zip(names, errors[v].mean(0))}
+        row |= {"ratio to present": float(np.exp(logs.mean())), "its standard error": _spread(logs.mean(1))}
+        others = [key for key in cells[v][0][0] if key != "error"]
+        for at, name in enumerate(names):
+            row |= {f"{name} {key}": float(np.median([line[at][key] for line in cells[v]])) for key in others}
+        rows.append(row)
+    title = f"{constant}: errors on a validation part of the training rows, mean of {CUTS} cuts"
+    report(f"online_{constant}", title, rows)
+
+
+def _spread(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+
+
+def parts() -> dict[str, Callable[[], None]]:
+    """Everything that can be asked for by name."""
+    sparse_only, dense_only = ("sector-scale",), ("isolet", "aloi", "g100", "g1000")
+    out: dict[str, Callable[[], None]] = {"rate": rate, "flood": flood, "width": width}
+    out["column"] = partial(choose, "column_power", (0.0, 0.25, 0.5, 0.75, 1.0), 0.5, sparse_only, judge_column)
+    for group, names in ((SCORERS, CHOSEN_ON), (SPARSE_SCORERS, sparse_only), (TREES, CHOSEN_ON),
+                         (SPARSE_TREES, sparse_only)):  # fmt: skip
+        for constant, values in group.items():
+            where = dense_only if constant == "dense_floor" else names
+            present = getattr(online._CONSTANTS, constant)
+            out[constant] = partial(choose, constant, values, present, where, judge_constant)
+    for constant, values in STREAMS.items():
+        present = getattr(online._CONSTANTS, constant, LOMTreeClassifier().replay_size)
+        names = ("isolet", "sector-scale", "aloi", "g1000")
+        out[constant] = partial(choose, constant, values, present, names, judge_stream)
+    return out
+
+
 def main(chosen: list[str] | None = None) -> None:
-    parts = {"rate": rate, "flood": flood, "width": width}
-    for name in chosen or parts:
-        parts[name]()
+    known = parts()
+    for name in chosen or known:
+        known[name]()
 
 
 if __name__ == "__main__":
