@@ -1,6 +1,6 @@
 """What honest selection gives: parameters chosen on a fifth of the training rows, then judged once on the test rows.
 
-python benchmarks/tune_online.py [rate] [flood] [width] [column] [NAME of a constant in CONSTANTS or STREAMS ...]
+python benchmarks/tune_online.py [rate] [flood] [width] [pair] [one_pass] [column] [CONSTANT ...] [cuts=N]
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ SCORERS: dict[str, tuple[float, ...]] = {
 SPARSE_SCORERS: dict[str, tuple[float, ...]] = {"create_above": (0.0, 0.02, 0.05, 0.1, 0.2)}
 TREES: dict[str, tuple[float, ...]] = {
     "leaf_size": (2, 4, 8, 16),
-    "router_rate": (0.125, 0.25, 0.5, 1.0, 2.0),
-    "router_skip": (0.0, 0.001, 0.003, 0.01),
-    "rebuild_until": (4, 16, 64, 256),
-    "regrow": (1.1, 1.5, 2.0),
-    "power_rounds": (2, 4, 8, 16),
-    "halving_rounds": (1, 3, 6, 12),
-    "dense_floor": (0.0, 0.01, 0.1, 1.0),
+    "router_rate": (0.25, 0.5, 1.0),
+    "router_skip": (0.0, 0.001, 0.01),
+    "rebuild_until": (16, 64, 256),
+    "power_rounds": (4, 8, 16),
+    "halving_rounds": (1, 6, 12),
+    "dense_floor": (0.0, 0.01, 0.1),
 }
-SPARSE_TREES: dict[str, tuple[float, ...]] = {"sparse_floor": (0.1, 0.3, 1.0, 3.0), "sparse_start": (512, 2048, 8192)}
+SPARSE_TREES: dict[str, tuple[float, ...]] = {"sparse_floor": (0.3, 1.0, 3.0), "sparse_start": (512, 2048, 8192)}
 STREAMS: dict[str, tuple[float, ...]] = {
-    "patience": (2.0, 3.0, 5.0, 8.0),
+    "patience": (2.0, 3.0, 5.0),
     "probes": (1, 2, 4),
+    "replay_size": (4, 8, 16),
     "note_share": (1 / 64, 1 / 256, 1 / 1024),
-    "replay_size": (2, 4, 8, 16, 32),
+    "regrow": (1.2, 1.5, 2.0),
 }
 
 
@@ -185,7 +185,7 @@ def judge_constant(constant: str, value: float, name: str, seed: int) -> dict[st
 
 
 def judge_stream(constant: str, value: float, name: str, seed: int) -> dict[str, float]:
-    """Find validation errors after one pass over streams in three orders; the mean of the two bad ones counts."""
+    """Find validation errors after one pass over streams in three orders; their mean counts."""
     data = cut(name, seed)
     noise = np.random.default_rng(seed).random(len(data.y))
     constants, options = ({}, {constant: value}) if constant == "replay_size" else ({constant: value}, {})
@@ -197,7 +197,12 @@ def judge_stream(constant: str, value: float, name: str, seed: int) -> dict[str,
             model = LOMTreeClassifier(random_state=seed, **options).partial_fit(data.X[order], data.y[order])
             found[title] = 100 * (1 - model.score(data.X_test, data.y_test))
             found[f"{title} steps"] = model.n_steps_ / len(data.y)
-    return {"error": (found["half"] + found["sorted"]) / 2} | found
+    return {"error": float(np.mean([found[title] for title in keys]))} | found
+
+
+def judge_one_pass(_: str, value: float, name: str, seed: int) -> dict[str, float]:
+    """Ask how the start of the AdaGrad sums does on streams that pass once."""
+    return judge_stream("start_square", value, name, seed)
 
 
 def judge_column(_: str, value: float, name: str, seed: int) -> dict[str, float]:
@@ -213,56 +218,72 @@ def judge_column(_: str, value: float, name: str, seed: int) -> dict[str, float]
     return judge(Split(data.X @ carry, data.y, data.X_test @ carry, data.y_test), seed)
 
 
-Judge = Callable[[str, float, str, int], dict[str, float]]
+def judge_pair(_: str, value: Any, name: str, seed: int) -> dict[str, float]:
+    """Find the validation error at a learning rate and a start of the AdaGrad sums: they pull on the same steps."""
+    learning_rate, start_square = value
+    with changed(start_square=start_square):
+        return judge(cut(name, seed), seed, learning_rate=learning_rate)
 
 
-def choose(constant: str, values: tuple[float, ...], present: float, names: tuple[str, ...], ask: Judge) -> None:
+Judge = Callable[[str, Any, str, int], dict[str, float]]
+
+
+def choose(
+    constant: str, values: tuple[Any, ...], present: Any, names: tuple[str, ...], ask: Judge, *, cuts: int = CUTS
+) -> None:
     """Judge every value on every data set and cut; errors relative to those of the present value, in the mean."""
     if any(split(name) is None for name in names):
         report(f"online_{constant}", constant, [{"value": MISSING}])
         return
-    cells = {v: [[ask(constant, v, name, seed) for name in names] for seed in range(CUTS)] for v in values}
+    cells = {v: [[ask(constant, v, name, seed) for name in names] for seed in range(cuts)] for v in values}
     errors = {v: np.array([[cell["error"] for cell in row] for row in cells[v]]) for v in values}
     rows = []
     for v in values:
         logs = np.log(errors[v] / errors[present])  # cuts x data sets
-        row: dict[str, Any] = {"value": f"{v:g}", "present": "yes" if v == present else ""}
+        row: dict[str, Any] = {
+            "value": " ".join(f"{number:g}" for number in np.atleast_1d(v)),
+            "present": "yes" if v == present else "",
+        }
         row |= {f"{name} %": float(e) for name, e in zip(names, errors[v].mean(0))}
-        row |= {"ratio to present": float(np.exp(logs.mean())), "its standard error": _spread(logs.mean(1))}
+        row["ratio to present"] = float(np.exp(logs.mean()))
+        if cuts > 1:
+            row["its standard error"] = float(np.std(logs.mean(1), ddof=1) / np.sqrt(cuts))
         others = [key for key in cells[v][0][0] if key != "error"]
         for at, name in enumerate(names):
             row |= {f"{name} {key}": float(np.median([line[at][key] for line in cells[v]])) for key in others}
         rows.append(row)
-    title = f"{constant}: errors on a validation part of the training rows, mean of {CUTS} cuts"
+    title = f"{constant}: errors on a validation part of the training rows, mean of {cuts} cuts"
     report(f"online_{constant}", title, rows)
 
 
-def _spread(values: np.ndarray) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
-def parts() -> dict[str, Callable[[], None]]:
-    """Everything that can be asked for by name."""
-    sparse_only, dense_only = ("sector-scale",), ("isolet", "aloi", "g100", "g1000")
-    out: dict[str, Callable[[], None]] = {"rate": rate, "flood": flood, "width": width}
+def parts() -> dict[str, Callable[..., None]]:
+    """Return what can be asked for, by name."""
+    sparse_only, large = ("sector-scale",), ("aloi", "g100", "g1000")
+    out: dict[str, Callable[..., None]] = {"rate": rate, "flood": flood, "width": width}
     out["column"] = partial(choose, "column_power", (0.0, 0.25, 0.5, 0.75, 1.0), 0.5, sparse_only, judge_column)
+    pair = online._RATES["beam"], online._CONSTANTS.start_square
+    pairs = tuple((learning_rate, start) for learning_rate in (2.0, 3.0, 4.0) for start in (0.1, 0.3, 1.0, 3.0))
+    out["pair"] = partial(choose, "pair", pairs, pair, CHOSEN_ON, judge_pair)
     for group, names in ((SCORERS, CHOSEN_ON), (SPARSE_SCORERS, sparse_only), (TREES, CHOSEN_ON),
                          (SPARSE_TREES, sparse_only)):  # fmt: skip
         for constant, values in group.items():
-            where = dense_only if constant == "dense_floor" else names
+            where = large if constant in TREES and constant != "leaf_size" else names
             present = getattr(online._CONSTANTS, constant)
             out[constant] = partial(choose, constant, values, present, where, judge_constant)
+    streams = ("isolet", "sector-scale", "aloi", "g1000")
+    out["one_pass"] = partial(choose, "one_pass", SCORERS["start_square"], pair[1], streams, judge_one_pass)
     for constant, values in STREAMS.items():
         present = getattr(online._CONSTANTS, constant, LOMTreeClassifier().replay_size)
-        names = ("isolet", "sector-scale", "aloi", "g1000")
-        out[constant] = partial(choose, constant, values, present, names, judge_stream)
+        out[constant] = partial(choose, constant, values, present, streams, judge_stream)
     return out
 
 
 def main(chosen: list[str] | None = None) -> None:
+    wanted = [name for name in chosen or [] if not name.startswith("cuts=")]
+    given = [int(name.removeprefix("cuts=")) for name in chosen or [] if name.startswith("cuts=")]
     known = parts()
-    for name in chosen or known:
-        known[name]()
+    for name in wanted or known:
+        known[name](**{"cuts": given[0]} if given and isinstance(known[name], partial) else {})
 
 
 if __name__ == "__main__":
