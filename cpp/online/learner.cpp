@@ -18,7 +18,7 @@ float Learner::clock() const {
   const double time = static_cast<double>(examples_) / clock_unit;
   double power = time;
   for (int64_t i = 0; i < config_.constants.average_power; ++i) power *= time;
-  return static_cast<float>(power);
+  return static_cast<float>(std::min(power, 1e38));
 }
 
 Learner::Learner(const Config& config) : config_(config) { make_parts(); }
