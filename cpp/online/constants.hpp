@@ -1,7 +1,7 @@
 // Numbers of the default mode that are no parameters of the classifier.
 //
-// Every one of them was chosen on a validation part of training rows (benchmarks/tune_online.py); they live in a struct
-// so that the choice can be made again. Files hold them, so a resumed stream goes on as it began.
+// They are chosen on validation parts of training rows (benchmarks/tune_online.py) and live in a struct so that the
+// choice can be made again. Files hold them, so a resumed stream goes on as it began.
 #pragma once
 
 #include <cstdint>
