@@ -9,6 +9,12 @@ import numpy as np
 from boscage import _core
 
 MASK = 2**64 - 1
+CONSTANTS = {
+    "start_square": 0.1, "skip_below": 0.003, "create_above": 0.05, "average_power": 3, "leaf_size": 4,
+    "router_rate": 0.5, "router_skip": 0.001, "dense_floor": 0.01, "sparse_floor": 1.0, "rebuild_until": 64,
+    "regrow": 1.5, "power_rounds": 8, "halving_rounds": 6, "sparse_start": 2048, "patience": 3.0, "probes": 2,
+    "note_share": 1 / 256,
+}  # fmt: skip
 KEEP, CLASS, ROW, PROFILE = 0x6B656570, 0x636C6173, 0x726F7773, 0x70726F66
 
 
@@ -54,18 +60,18 @@ class ClassTree:
         self.model, self.seed, self.root = model, seed, None
 
     def build(self, labels, path=1):
-        if len(labels) <= 4:
+        model, constants = self.model, self.model.constants
+        if len(labels) <= constants["leaf_size"]:
             return {"labels": list(labels)}
-        model = self.model
         M = np.array([model.class_mean(c) for c in labels])
         length = M.shape[1]
         padded = -(-length // 16) * 16 if model.scaling.centred else length
         u = np.array([_core.uniform(self.seed, path, j) - 0.5 for j in range(padded)])[:length]
-        for _ in range(8):
+        for _ in range(constants["power_rounds"]):
             u = (M - M.mean(0)).T @ (M @ u - (M @ u).mean())
             u /= np.linalg.norm(u) or 1.0
         half = len(labels) // 2
-        for _ in range(6):
+        for _ in range(constants["halving_rounds"]):
             order = np.argsort(M @ u, kind="stable")
             u = M[order[half:]].mean(0) - M[order[:half]].mean(0)
         left, right = order[:half], order[half:]
@@ -75,7 +81,10 @@ class ClassTree:
         low, high = p[left].mean(), p[right].mean()
         spread = (p[left].var() + p[right].var()) / 2 + direction @ (direction * v)
         factor = (high - low) / spread if spread > 0 else 0.0
-        node = {"w": np.append(factor * direction, -factor * (low + high) / 2), "G": np.zeros(length + 1)}
+        w = factor * direction
+        if not model.scaling.centred:
+            w[np.argsort(-abs(w), kind="stable")[constants["sparse_start"] :]] = 0
+        node = {"w": np.append(w, -factor * (low + high) / 2), "G": np.zeros(length + 1)}
         node["left"] = self.build([labels[i] for i in left], child_path(path, 0))
         node["right"] = self.build([labels[i] for i in right], child_path(path, 1))
         return node
@@ -86,7 +95,7 @@ class ClassTree:
             side = "right" if node["w"] @ z > 0 else "left"
             parent, path, node = (node, side), child_path(path, side == "right"), node[side]
         node["labels"].append(label)
-        if len(node["labels"]) > 8:
+        if len(node["labels"]) > 2 * self.model.constants["leaf_size"]:
             grown = self.build(node["labels"], path)
             if parent is None:
                 self.root = grown
@@ -119,7 +128,8 @@ class ClassTree:
 
 
 class Beam:
-    def __init__(self, d, *, centred=True, seed=0, rate=2.0, flat_below=160, width=40, trees=1, replay=0):
+    def __init__(self, d, *, centred=True, seed=0, rate=2.0, flat_below=160, width=40, trees=1, replay=0, constants=()):
+        self.constants = CONSTANTS | dict(constants)
         self.d, self.rate, self.flat_below, self.width, self.seed = d, rate, flat_below, width, seed
         self.scaling = Scaling(d, centred)
         self.trees = [ClassTree(self, seed + k) for k in range(trees)]
@@ -137,7 +147,7 @@ class Beam:
         }  # fmt: skip
 
     def clock(self):
-        return (self.t / 1024) ** 4
+        return (self.t / 1024) ** (self.constants["average_power"] + 1)
 
     def class_mean(self, label):
         one = self.classes[label]
@@ -151,7 +161,8 @@ class Beam:
         else:
             between = sum(one["sum"] ** 2 / one["n"] for one in self.classes.values())
             within = np.maximum(self.within - between, 0) / total
-        return within + (0.01 if self.scaling.centred else 1.0) * within.mean() + 1e-8
+        floor = self.constants["dense_floor" if self.scaling.centred else "sparse_floor"]
+        return within + floor * within.mean() + 1e-8
 
     def learn(self, x, label, weight=1.0, replay=False):
         new = label not in self.classes
@@ -173,13 +184,14 @@ class Beam:
         if len(self.classes) > self.flat_below:
             self.update_trees(label, z, new)
         self.train(z, label, weight)
-        for probe in range(2 if replay else 0):
-            self.replay_row(2 * (2 * self.t + probe))
+        probes = self.constants["probes"]
+        for probe in range(probes if replay else 0):
+            self.replay_row(2 * (probes * self.t + probe))
 
     def update_trees(self, label, z, new):
         known = len(self.classes)
-        grown = self.trees[0].root is None or 2 * known >= 3 * self.built + 8
-        due = self.next_build <= self.t <= 64 * known
+        grown = self.trees[0].root is None or known >= self.constants["regrow"] * self.built + 4
+        due = self.next_build <= self.t <= self.constants["rebuild_until"] * known
         for tree in self.trees:
             if grown or due:
                 tree.root = tree.build(sorted(self.classes))
@@ -197,31 +209,34 @@ class Beam:
 
     def train(self, z, label, weight):
         self.t += 1
+        constants, start_square = self.constants, self.constants["start_square"]
         unit = 1 / np.sqrt(self.scaling.mean_square)
         found = sorted({*self.candidates(z), label})
         for tree in self.trees if self.trees[0].root is not None else []:
             for node, right in tree.path_to(label):
                 g = 1 / (1 + np.exp(-(node["w"] @ z))) - right
-                if abs(g) >= 0.001:
+                if abs(g) >= constants["router_skip"]:
                     node["G"] += (weight * g * z) ** 2
-                    node["w"] -= self.rate / 2 * unit * weight * g * z / np.sqrt(node["G"] + 0.1)
+                    rate = self.rate * constants["router_rate"] * unit
+                    node["w"] -= rate * weight * g * z / np.sqrt(node["G"] + start_square)
         s = np.array([self.classes[c]["w"] @ z for c in found])
         if self.overdue_share > (
             0.75 if self.scaling.centred else 0.5
         ):  # a flood of few classes: what the time tells need not be learnt
             share = np.array([1 / (self.seen - self.classes[c]["last"] + 1) for c in found])
-            start = np.log((len(self.stocked) * share + 2 * self.overdue_share) / (1 + 2 * self.overdue_share))
+            replays = constants["probes"] * self.overdue_share
+            start = np.log((len(self.stocked) * share + replays) / (1 + replays))
             s += start / 2 if self.scaling.centred else start
         p = np.exp(s - s.max())
         p /= p.sum()
-        steps = [(c, g) for c, g in zip(found, p - np.equal(found, label)) if abs(g) >= 0.003]
+        steps = [(c, g) for c, g in zip(found, p - np.equal(found, label)) if abs(g) >= constants["skip_below"]]
         if not self.scaling.centred:
-            self.create([c for c, g in steps if abs(g) >= 0.05], z)
+            self.create([c for c, g in steps if abs(g) >= constants["create_above"]], z)
         for c, g in steps:
             one = self.classes[c]
             on = (z != 0) & one["has"]
             one["G"][on] += (weight * g * z[on]) ** 2
-            move = self.rate * unit * weight * g * z[on] / np.sqrt(one["G"][on] + 0.1)
+            move = self.rate * unit * weight * g * z[on] / np.sqrt(one["G"][on] + start_square)
             one["w"][on] -= move
             one["V"][on] -= (self.clock() - one["start"]) * move
 
@@ -256,8 +271,8 @@ class Beam:
         pick = lambda number: self.stocked[int(_core.uniform(self.seed, CLASS, number) * len(self.stocked))]  # noqa: E731
         label = pick(draw)
         one = self.classes[label]
-        overdue = (self.seen - one["last"]) * one["seen"] > 3 * self.seen
-        self.overdue_share += (overdue - self.overdue_share) / 256
+        overdue = (self.seen - one["last"]) * one["seen"] > self.constants["patience"] * self.seen
+        self.overdue_share += (overdue - self.overdue_share) * self.constants["note_share"]
         if not overdue:
             return
         source = pick(draw + 1) if self.scaling.centred and self.t % 2 == 1 else label

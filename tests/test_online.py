@@ -10,8 +10,8 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boscage
-from boscage import LOMTreeClassifier, ModelFileError, _core
-from reference_online import Beam, Lomtree, clusters
+from boscage import LOMTreeClassifier, ModelFileError, _core, online
+from reference_online import CONSTANTS, Beam, Lomtree, clusters
 
 MODES = {
     "flat": {},
@@ -96,6 +96,72 @@ def test_replay_follows_the_reference(scaling, rng):
         slow.learn(x, int(label), replay=True)
     assert model.n_steps_ == slow.t > 1.5 * len(y)  # the stream is sorted: much is replayed
     np.testing.assert_allclose(model.predict_proba(X), [slow.proba(x, 8) for x in X.astype(float)], atol=5e-3)
+
+
+OTHER = {
+    "start_square": 0.3, "skip_below": 0.013, "create_above": 0.07, "average_power": 1, "leaf_size": 2,
+    "router_rate": 0.25, "router_skip": 0.02, "dense_floor": 0.2, "sparse_floor": 0.5, "rebuild_until": 5,
+    "regrow": 1.2, "power_rounds": 3, "halving_rounds": 2, "sparse_start": 20, "patience": 2.0, "probes": 3,
+    "note_share": 1 / 64,
+}  # fmt: skip
+
+
+def test_the_constants_are_those_of_the_reference():
+    named = [name for name in dir(_core.OnlineConstants) if not name.startswith("_")]
+    assert {name: getattr(online._CONSTANTS, name) for name in named} == CONSTANTS
+    assert OTHER.keys() == CONSTANTS.keys()
+    assert not any(OTHER[name] == CONSTANTS[name] for name in OTHER)
+
+
+@pytest.mark.parametrize("kind", ["tree", "sparse tree", "flat"])
+def test_other_constants_reach_the_core_and_its_files(kind, rng, monkeypatch, tmp_path):
+    others = _core.OnlineConstants()
+    for name, value in OTHER.items():
+        setattr(others, name, value)
+    centred = kind != "sparse tree"
+    X, y = clusters(rng, n=240, k=20) if centred else counts(rng, n=240, k=20)
+    order = np.lexsort((rng.random(240), y >= 10))
+    X, y = X[order].astype(np.float32), y[order]
+    monkeypatch.setattr(online, "_CONSTANTS", others)
+    model = LOMTreeClassifier(**MODES[kind], random_state=2, replay_size=3).partial_fit(X[:150], y[:150])
+    model.save(tmp_path / "model", resume=True)
+    monkeypatch.undo()
+    loaded = boscage.load(tmp_path / "model")
+    for each in (model, loaded):
+        each.partial_fit(X[150:], y[150:])
+    assert_same_state(model, loaded)
+    options = {"flat_below": model.flat_below, "width": model.beam_width, "replay": 3, "constants": OTHER}
+    slow = Beam(X.shape[1], centred=centred, seed=seed_of(2), **options)
+    book = model._book.labels.tolist()
+    for x, label in zip(X.astype(float), y):
+        slow.learn(x, book.index(label), replay=True)
+    assert model.n_steps_ == slow.t > 1.1 * len(y)
+    columns = model._book.column_of
+    expected = np.array([slow.proba(x, 20) for x in X.astype(float)])
+    # A gradient as good as at a threshold may fall on either side of it in single precision, so a few differ by more.
+    np.testing.assert_allclose(model.predict_proba(X)[:, columns], expected, atol=2e-2)
+    assert abs(model.predict_proba(X)[:, columns] - expected).mean() < 2e-4
+    plain = LOMTreeClassifier(**MODES[kind], random_state=2, replay_size=3).partial_fit(X, y)
+    assert abs(plain.predict_proba(X) - model.predict_proba(X)).mean() > 2e-3
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_out_of_range_are_refused(name, rng, monkeypatch):
+    X, y = clusters(rng)
+    state = LOMTreeClassifier().fit(X, y)._learner.state(True)
+    integer = isinstance(CONSTANTS[name], int)
+    array = state["constants.integers" if integer else "constants.numbers"]
+    at = array.tolist().index(CONSTANTS[name])
+    for wrong in (-1, 2**40) if integer else (-1e-3, 1e10, np.nan, np.inf):
+        others = _core.OnlineConstants()
+        setattr(others, name, wrong)
+        monkeypatch.setattr(online, "_CONSTANTS", others)
+        with pytest.raises(ValueError, match="constant"):
+            LOMTreeClassifier().fit(X, y)
+        changed = array.copy()
+        changed[at] = wrong
+        with pytest.raises(ValueError, match="constants"):
+            _core.OnlineLearner.from_state(state | {f"constants.{'integers' if integer else 'numbers'}": changed})
 
 
 def lomtree_summary(model):

@@ -202,7 +202,7 @@ nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<
 on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t seed, double learning_rate,
                          int64_t flat_below, int64_t beam, int64_t trees, int64_t max_internal_nodes,
                          double swap_resistance, int64_t max_records, int64_t replay, double flood_above,
-                         double head_start) {
+                         double head_start, const on::Constants& constants) {
   require(features >= 1 && features < INT32_MAX - 64, "the number of columns is out of range");
   require(learning_rate > 0 && learning_rate <= 1e6, "learning_rate is out of range");
   require(flat_below >= 0 && beam >= 1 && trees >= 1 && trees <= 1000, "beam, trees or flat_below is out of range");
@@ -210,6 +210,7 @@ on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t 
   require(swap_resistance >= 0 && max_records >= 2 && replay >= 0, "an option is out of range");
   require(flood_above >= 0 && flood_above <= 1 && head_start >= 0 && head_start <= 10,
           "a flood option is out of range");
+  require(constants.sound(), "a constant is out of range");
   return on::Learner(on::Config{features,
                                 lomtree,
                                 centred,
@@ -222,7 +223,8 @@ on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t 
                                 swap_resistance,
                                 max_records,
                                 replay,
-                                {flood_above, head_start}});
+                                {flood_above, head_start},
+                                constants});
 }
 
 }  // namespace
@@ -239,10 +241,29 @@ void bind_online(nb::module_& module) {
            "n_features"_a);
   module.def("distinct_rows", &distinct, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
              "One row of each kind, ordered by content, and the weight of the kind.");
+  nb::class_<on::Constants>(module, "OnlineConstants", "Numbers of mode 'beam' that are no parameters.")
+      .def(nb::init<>())
+      .def_rw("start_square", &on::Constants::start_square)
+      .def_rw("skip_below", &on::Constants::skip_below)
+      .def_rw("create_above", &on::Constants::create_above)
+      .def_rw("router_rate", &on::Constants::router_rate)
+      .def_rw("router_skip", &on::Constants::router_skip)
+      .def_rw("dense_floor", &on::Constants::dense_floor)
+      .def_rw("sparse_floor", &on::Constants::sparse_floor)
+      .def_rw("regrow", &on::Constants::regrow)
+      .def_rw("patience", &on::Constants::patience)
+      .def_rw("note_share", &on::Constants::note_share)
+      .def_rw("probes", &on::Constants::probes)
+      .def_rw("average_power", &on::Constants::average_power)
+      .def_rw("leaf_size", &on::Constants::leaf_size)
+      .def_rw("rebuild_until", &on::Constants::rebuild_until)
+      .def_rw("power_rounds", &on::Constants::power_rounds)
+      .def_rw("halving_rounds", &on::Constants::halving_rounds)
+      .def_rw("sparse_start", &on::Constants::sparse_start);
   nb::class_<on::Learner>(module, "OnlineLearner", "The stateful core of LOMTreeClassifier.")
       .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a, "learning_rate"_a,
            "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a,
-           "replay"_a, "flood_above"_a, "head_start"_a)
+           "replay"_a, "flood_above"_a, "head_start"_a, "constants"_a)
       .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
            "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)

@@ -124,7 +124,7 @@ MeanRows ClassMeans::rows(const std::vector<int32_t>& labels, const Scaling& sca
   return out;
 }
 
-std::vector<float> ClassMeans::variance(const Scaling& scaling) const {
+std::vector<float> ClassMeans::variance(const Scaling& scaling, double share) const {
   const double total = std::accumulate(weights_.begin(), weights_.end(), 0.0);
   std::vector<double> within = spread_;
   if (dense_) {
@@ -143,7 +143,7 @@ std::vector<float> ClassMeans::variance(const Scaling& scaling) const {
     for (double& value : within) value = value > 0 ? value / total : 0.0;
   }
   const double mean = std::accumulate(within.begin(), within.end(), 0.0) / static_cast<double>(features_);
-  const double floor = (dense_ ? 0.01 : 1.0) * mean + 1e-8;
+  const double floor = share * mean + 1e-8;
   std::vector<float> out(static_cast<size_t>(dense_ ? padded(features_) : features_), 1.0f);
   for (size_t j = 0; j < within.size(); ++j) out[j] = static_cast<float>(within[j] + floor);
   return out;

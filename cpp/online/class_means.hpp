@@ -46,8 +46,8 @@ class ClassMeans {
   Row draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values,
                std::vector<int32_t>& indices) const;
   MeanRows rows(const std::vector<int32_t>& labels, const Scaling& scaling) const;
-  // Variance within classes of every scaled column, kept away from zero.
-  std::vector<float> variance(const Scaling& scaling) const;
+  // Variance within classes of every scaled column, kept away from zero by a share of their mean.
+  std::vector<float> variance(const Scaling& scaling, double share) const;
 
   void save(Archive& archive) const;
   void load(Reader& reader, int64_t classes);

@@ -11,11 +11,6 @@ namespace boscage::online {
 
 namespace {
 
-constexpr int power_rounds = 8;
-constexpr int halving_rounds = 6;
-constexpr size_t sparse_start = 2048;  // largest coefficients kept when a sparse router starts
-constexpr float router_skip = 0.001f;  // gradients below this teach nothing
-
 float sigmoid(float m) {
   const float tail = exp_negative(m < 0 ? m : -m);
   return m < 0 ? tail / (1.0f + tail) : 1.0f / (1.0f + tail);
@@ -51,7 +46,7 @@ void ClassTree::insert(int32_t label, const Row& row, const ClassMeans& means, c
   auto labels = nodes_[static_cast<size_t>(node)].labels;
   labels.push_back(label);
   place(node, labels);
-  if (static_cast<int64_t>(labels.size()) <= leaf_overflow) return;
+  if (static_cast<int64_t>(labels.size()) <= 2 * constants_.leaf_size) return;
   grow(node, path, labels, means, scaling);
 }
 
@@ -66,14 +61,15 @@ void ClassTree::place(int32_t node, const std::vector<int32_t>& labels) {
 void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& labels, const ClassMeans& means,
                      const Scaling& scaling) {
   const MeanRows rows = means.rows(labels, scaling);
-  const std::vector<float> variance = means.variance(scaling);
+  const std::vector<float> variance =
+      means.variance(scaling, dense_ ? constants_.dense_floor : constants_.sparse_floor);
   std::vector<int32_t> all(labels.size());
   std::iota(all.begin(), all.end(), 0);
   std::deque<Growth> waiting;
   waiting.push_back({node, path, std::move(all)});
   for (; !waiting.empty(); waiting.pop_front()) {
     const Growth& here = waiting.front();
-    if (static_cast<int64_t>(here.members.size()) <= leaf_size) {
+    if (static_cast<int64_t>(here.members.size()) <= constants_.leaf_size) {
       std::vector<int32_t> own;
       for (int32_t member : here.members) own.push_back(labels[static_cast<size_t>(member)]);
       place(here.node, own);
@@ -111,7 +107,7 @@ ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t
   for (size_t j = 0; j < length; ++j) out.direction[j] = static_cast<float>(uniform(seed_, path, j)) - 0.5f;
   Floats centre(length, 0.0f), next(length);
   for (int32_t member : members) means.add_to(member, 1.0f / count, centre);
-  for (int round = 0; round < power_rounds; ++round) {
+  for (int64_t round = 0; round < constants_.power_rounds; ++round) {
     std::fill(next.begin(), next.end(), 0.0f);
     const float middle = std::inner_product(centre.begin(), centre.end(), out.direction.begin(), 0.0f);
     float sum = 0;
@@ -126,7 +122,7 @@ ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t
   }
   const size_t half = members.size() / 2;
   std::vector<std::pair<float, int32_t>> order(members.size());
-  for (int round = 0; round < halving_rounds; ++round) {
+  for (int64_t round = 0; round < constants_.halving_rounds; ++round) {
     for (size_t i = 0; i < members.size(); ++i) {
       const float at = means.project(members[i], out.direction);
       order[i] = {std::isfinite(at) ? at : 0.0f, members[i]};
@@ -171,18 +167,23 @@ void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRow
     const auto weight = static_cast<float>(factor * static_cast<double>(direction[j]));
     if (weight != 0) weights.emplace_back(static_cast<int32_t>(j), weight);
   }
-  if (!dense_ && weights.size() > sparse_start) {
-    std::nth_element(weights.begin(), weights.begin() + sparse_start, weights.end(), [](const auto& a, const auto& b) {
-      return std::fabs(a.second) != std::fabs(b.second) ? std::fabs(a.second) > std::fabs(b.second) : a.first < b.first;
-    });
-    weights.resize(sparse_start);
+  const auto kept = static_cast<size_t>(constants_.sparse_start);
+  if (!dense_ && weights.size() > kept) {
+    std::nth_element(weights.begin(), weights.begin() + constants_.sparse_start, weights.end(),
+                     [](const auto& a, const auto& b) {
+                       return std::fabs(a.second) != std::fabs(b.second) ? std::fabs(a.second) > std::fabs(b.second)
+                                                                         : a.first < b.first;
+                     });
+    weights.resize(kept);
     std::sort(weights.begin(), weights.end());
   }
   weights.emplace_back(constant_, static_cast<float>(-factor * (middle[0] + middle[1]) / 2));
   routers_.start(router, weights);
 }
 
-int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate, float epsilon) {
+int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate) {
+  const auto skip = static_cast<float>(constants_.router_skip);
+  const auto epsilon = static_cast<float>(constants_.start_square);
   int64_t moved = 0;
   int32_t child = leaf_of_[static_cast<size_t>(label)];
   for (int32_t node = nodes_[static_cast<size_t>(child)].parent; node >= 0;
@@ -190,7 +191,7 @@ int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate
     const Node& here = nodes_[static_cast<size_t>(node)];
     const float target = here.right == child ? 1.0f : 0.0f;
     const float gradient = sigmoid(routers_.margin(row, here.router)) - target;
-    if (std::fabs(gradient) < router_skip) continue;
+    if (std::fabs(gradient) < skip) continue;
     routers_.step(row, here.router, Step{gradient * weight, rate, epsilon, 0});
     ++moved;
   }

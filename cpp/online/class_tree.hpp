@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "online/class_means.hpp"
+#include "online/constants.hpp"
 #include "online/routers.hpp"
 
 namespace boscage::online {
@@ -29,12 +30,10 @@ struct BeamStep {
 
 class ClassTree {
  public:
-  static constexpr int64_t leaf_size = 4;      // classes per leaf when built
-  static constexpr int64_t leaf_overflow = 8;  // a leaf that grew above this is split
-
   ClassTree() = default;
-  ClassTree(const Scaling& scaling, uint64_t seed)
-      : constant_(static_cast<int32_t>(scaling.features())),
+  ClassTree(const Scaling& scaling, uint64_t seed, const Constants& constants)
+      : constants_(constants),
+        constant_(static_cast<int32_t>(scaling.features())),
         dense_(scaling.centred()),
         seed_(seed),
         routers_(scaling.stride(), scaling.centred()) {}
@@ -47,7 +46,7 @@ class ClassTree {
   // A class met after the last build joins the leaf its first row reaches.
   void insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling);
   // One logistic step towards the label's side for every router above its leaf; returns how many moved.
-  int64_t train(const Row& row, int32_t label, float weight, float rate, float epsilon);
+  int64_t train(const Row& row, int32_t label, float weight, float rate);
   // Search for the `width` most probable leaves: start, descend a level until that returns false, append the classes.
   // Many rows may descend together, so that a level's routers are read while they are near.
   void start(Beam& beam) const;
@@ -92,6 +91,7 @@ class ClassTree {
   void check_labels(const std::vector<int32_t>& known);
   void check_shape() const;
 
+  Constants constants_;
   int32_t constant_ = 0;  // position of the constant in a weight vector
   bool dense_ = true;
   uint64_t seed_ = 0;

@@ -10,17 +10,15 @@ namespace boscage::online {
 
 namespace {
 
-constexpr float scorer_epsilon = 0.1f;  // keeps the first step of an improbable class small
-constexpr float skip_below = 0.003f;    // gradients below this are not worth a step
-constexpr float create_above = 0.05f;   // sparse rows: gradients below this make no new entry
-constexpr double clock_unit = 1024;     // keeps the fourth power of the time finite
-constexpr int64_t rebuild_until = 64;   // rows per known class after which the class tree stays as it is
+constexpr double clock_unit = 1024;  // keeps powers of the time finite
 
 }  // namespace
 
 float Learner::clock() const {
   const double time = static_cast<double>(examples_) / clock_unit;
-  return static_cast<float>(time * time * time * time);
+  double power = time;
+  for (int64_t i = 0; i < config_.constants.average_power; ++i) power *= time;
+  return static_cast<float>(std::min(power, 1e38));
 }
 
 Learner::Learner(const Config& config) : config_(config) { make_parts(); }
@@ -34,10 +32,11 @@ void Learner::make_parts() {
   }
   means_ = ClassMeans(config_.features, config_.centred);
   scorers_ = Scorers(scaling_.stride(), config_.centred);
-  reservoir_ = Reservoir(config_.features, config_.centred, config_.replay, config_.flood, config_.seed);
+  reservoir_ =
+      Reservoir(config_.features, config_.centred, config_.replay, config_.flood, config_.constants, config_.seed);
   trees_.clear();
   for (int64_t tree = 0; tree < config_.trees; ++tree) {
-    trees_.emplace_back(scaling_, config_.seed + static_cast<uint64_t>(tree));
+    trees_.emplace_back(scaling_, config_.seed + static_cast<uint64_t>(tree), config_.constants);
   }
 }
 
@@ -63,8 +62,8 @@ void Learner::learn(const Batch& batch, const int32_t* labels, const double* wei
     if (!(weight > 0)) continue;
     read_row(batch, row, sparse, work_.raw);
     learn_row(work_.raw, labels[row], weight, keep, work_);
-    for (int probe = 0; replay && probe < Reservoir::probes; ++probe) {
-      replay_row(2 * (examples_ * Reservoir::probes + probe), work_);
+    for (int64_t probe = 0; replay && probe < config_.constants.probes; ++probe) {
+      replay_row(2 * (examples_ * config_.constants.probes + probe), work_);
     }
   }
 }
@@ -120,8 +119,9 @@ void Learner::learn_row(const RawRow& raw, int32_t label, double weight, bool ke
 }
 
 void Learner::update_trees(const Row& row, int32_t label, bool is_new) {
-  const bool grown = trees_[0].empty() || 2 * known() >= 3 * built_classes_ + 8;
-  const bool due = examples_ >= next_build_ && examples_ <= rebuild_until * known();
+  const bool grown = trees_[0].empty() ||
+                     static_cast<double>(known()) >= config_.constants.regrow * static_cast<double>(built_classes_) + 4;
+  const bool due = examples_ >= next_build_ && examples_ <= config_.constants.rebuild_until * known();
   for (ClassTree& tree : trees_) {
     if (grown || due) {
       tree.rebuild(known_, means_, scaling_);
@@ -168,10 +168,8 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
     ids.insert(config_.centred ? ids.end() : std::upper_bound(ids.begin(), ids.end(), label), label);
   }
   if (!scores_all()) {
-    for (ClassTree& tree : trees_) {
-      work.written +=
-          tree.train(row, label, scale, static_cast<float>(config_.learning_rate / 2 * unit), scorer_epsilon);
-    }
+    const auto rate = static_cast<float>(config_.learning_rate * config_.constants.router_rate * unit);
+    for (ClassTree& tree : trees_) work.written += tree.train(row, label, scale, rate);
   }
   work.scores.resize(ids.size());
   scorers_.scores(row, ids, all, nullptr, work.scratch, work.scores.data());
@@ -180,15 +178,17 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   }
   softmax(work.scores.data(), static_cast<int64_t>(ids.size()));
   work.steps.clear();
+  const auto skip = static_cast<float>(config_.constants.skip_below);
+  const auto create = static_cast<float>(config_.constants.create_above);
   for (size_t i = 0; i < ids.size(); ++i) {
     const float gradient = work.scores[i] - (ids[i] == label ? 1.0f : 0.0f);
     const float size = std::fabs(gradient);
-    if (size >= skip_below) work.steps.push_back({ids[i], gradient * scale, size >= create_above});
+    if (size >= skip) work.steps.push_back({ids[i], gradient * scale, size >= create});
   }
   work.scorers_read += static_cast<int64_t>(ids.size());
   work.written += static_cast<int64_t>(work.steps.size());
   const auto rate = static_cast<float>(config_.learning_rate * unit);
-  scorers_.update(row, work.steps, Step{0, rate, scorer_epsilon, clock()});
+  scorers_.update(row, work.steps, Step{0, rate, static_cast<float>(config_.constants.start_square), clock()});
 }
 
 // Forming averaged weights costs as much as scoring each class once.

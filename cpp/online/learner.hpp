@@ -30,6 +30,7 @@ struct Config {
   int64_t max_records = 4096;
   int64_t replay = 0;  // rows kept per class
   Flood flood;
+  Constants constants;
 };
 
 struct Workspace {
@@ -105,7 +106,7 @@ class Learner {
   // Sorted without repetition where that matters.
   void settle(std::vector<int32_t>& candidates) const;
   bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
-  float clock() const;  // the fourth power of the number of steps: averages give late times more weight
+  float clock() const;  // a power of the number of steps: averages give late times more weight
   Scorers::Averages averages_for(int64_t rows) const;
   // Calls body(row, work) for every row of the batch with its work.candidates and work.scores (or probabilities).
   template <class Body>

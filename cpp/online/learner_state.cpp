@@ -35,6 +35,8 @@ Archive Learner::save(bool resume) const {
     trees_[tree].save(archive, "tree" + std::to_string(tree), full);
   }
   if (!full) return archive;
+  archive["constants.numbers"] = config_.constants.numbers();
+  archive["constants.integers"] = config_.constants.integers();
   means_.save(archive);
   reservoir_.save(archive);
   return archive;
@@ -69,6 +71,14 @@ Config read_config(Reader& reader) {
   return config;
 }
 
+Constants read_constants(Reader& reader) {
+  const auto numbers = reader.take_finite<double>("constants.numbers", Constants::n_numbers);
+  const Constants constants =
+      Constants::from(numbers, reader.take<int64_t>("constants.integers", Constants::n_integers));
+  if (!constants.sound()) throw BadState("the state's constants are out of range");
+  return constants;
+}
+
 }  // namespace
 
 Learner::Learner(Archive archive) {
@@ -92,6 +102,7 @@ Learner::Learner(Archive archive) {
   if (reader.length(config_.centred ? "scaling.centre" : "scaling.squares") != config_.features) {
     throw BadState("the state's scaling has the wrong length");
   }
+  if (can_learn_ && !config_.lomtree) config_.constants = read_constants(reader);
   make_parts();
   scaling_.load(reader);
   if (config_.lomtree) {

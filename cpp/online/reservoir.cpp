@@ -9,7 +9,6 @@ namespace boscage::online {
 
 namespace {
 
-constexpr double patience = 3;  // usual gaps without a row; exceeded with chance e^-3 in a shuffled stream
 constexpr uint64_t keep_stream = 0x6b656570, class_stream = 0x636c6173, row_stream = 0x726f7773;
 
 float clipped(double value) { return static_cast<float>(std::clamp(value, -3e38, 3e38)); }
@@ -48,13 +47,13 @@ int32_t Reservoir::pick_class(int64_t draw) const {
 bool Reservoir::overdue(int32_t label) const {
   const Class& own = classes_[static_cast<size_t>(label)];
   const auto gap = static_cast<double>(seen_ - own.last);
-  return gap * static_cast<double>(own.seen) > patience * static_cast<double>(seen_);
+  return gap * static_cast<double>(own.seen) > constants_.patience * static_cast<double>(seen_);
 }
 
 // Of all steps, 1 / (1 + replays per row) are rows of the stream; a class last met g rows ago has about a share of
 // 1 / (g + 1) of these. The others are replays, spread evenly.
 float Reservoir::head_start(int32_t label) const {
-  const double replays = probes * overdue_share_;
+  const double replays = static_cast<double>(constants_.probes) * overdue_share_;
   const auto gap = static_cast<double>(seen_ - classes_[static_cast<size_t>(label)].last);
   const auto stocked = static_cast<double>(stocked_.size());
   const double whole = std::log((stocked / (gap + 1) + replays) / (1 + replays));

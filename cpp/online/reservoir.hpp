@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "online/constants.hpp"
 #include "online/rows.hpp"
 #include "online/state.hpp"
 
@@ -20,11 +21,10 @@ struct Flood {
 
 class Reservoir {
  public:
-  static constexpr int probes = 2;  // classes looked at for replay after each row
-
   Reservoir() = default;
-  Reservoir(int64_t features, bool dense, int64_t per_class, const Flood& flood, uint64_t seed)
-      : features_(features), dense_(dense), per_class_(per_class), flood_(flood), seed_(seed) {}
+  Reservoir(int64_t features, bool dense, int64_t per_class, const Flood& flood, const Constants& constants,
+            uint64_t seed)
+      : features_(features), dense_(dense), per_class_(per_class), flood_(flood), constants_(constants), seed_(seed) {}
 
   void append(int64_t count) { classes_.resize(classes_.size() + static_cast<size_t>(count)); }
   // Counts a row of the stream and perhaps keeps it.
@@ -33,7 +33,9 @@ class Reservoir {
   int32_t pick_class(int64_t draw) const;
   bool overdue(int32_t label) const;
   // Whether a class looked at was overdue. Where most are, a few classes flood the stream.
-  void note(bool was_overdue) { overdue_share_ += ((was_overdue ? 1.0 : 0.0) - overdue_share_) * note_share; }
+  void note(bool was_overdue) {
+    overdue_share_ += ((was_overdue ? 1.0 : 0.0) - overdue_share_) * constants_.note_share;
+  }
   bool flooded() const { return overdue_share_ > flood_.above; }
   // A factor of the log of how much more often a class is trained on now than if all were alike: in a flood a row's
   // class can be told from the time alone, and what is known from the time need not be learnt as a weight.
@@ -57,12 +59,11 @@ class Reservoir {
     std::vector<Stored> rows;
   };
 
-  static constexpr double note_share = 1.0 / 256;
-
   int64_t features_ = 0;
   bool dense_ = true;
   int64_t per_class_ = 0;
   Flood flood_;
+  Constants constants_;
   uint64_t seed_ = 0;
   int64_t seen_ = 0;
   double overdue_share_ = 0;  // of the classes looked at lately

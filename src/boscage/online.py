@@ -28,6 +28,7 @@ _RATES = {"beam": 2.0, "lomtree": 0.5}
 # While more than a share of the classes is overdue, scores get a head start, a factor of the logarithm of a class's
 # present share. Share and factor of centred and of unit rows, chosen on validation rows by benchmarks/tune_online.py.
 _FLOOD = {True: (0.75, 0.5), False: (0.5, 1.0)}
+_CONSTANTS = _core.OnlineConstants()  # tune_online.py tries others
 _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
@@ -434,6 +435,7 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
             replay=0 if self.mode == "lomtree" else int(self.replay_size),
             flood_above=_FLOOD[centred][0],
             head_start=_FLOOD[centred][1],
+            constants=_CONSTANTS,
         )
 
 
