@@ -70,6 +70,9 @@ NodeDescent::NodeDescent(const DescentFrame& frame, const Node& node)
   potential_ = std::visit([&](const auto& g) { return g.total(total_.data(), static_cast<int>(total_.size())); },
                           frame.criterion);
   factor_.assign(total_.size(), 0.0);
+  for (size_t j = 0; j < frame.columns(); ++j)
+    if (frame.scaling.inverse[j] > 0) columns_.push_back(j);
+  begin_starts();
 }
 
 ObliqueLeaf NodeDescent::leaf() const {
@@ -102,8 +105,10 @@ size_t NodeDescent::answer_size(const Start& start) const {
 
 void NodeDescent::tell(std::span<const double> sums) {
   if (phase_ == Phase::spread) {
-    if (sums.size() != 2 * frame_.columns()) throw std::invalid_argument("sums do not fit what was asked for.");
-    return find_columns(sums);
+    const size_t size = 2 * frame_.columns();
+    if (sums.size() < size) throw std::invalid_argument("sums do not fit what was asked for.");
+    if (!find_columns(sums.first(size))) return;
+    sums = sums.subspan(size);
   }
   for (Start& start : starts_) {
     if (start.step == Step::done) continue;
@@ -124,16 +129,25 @@ void NodeDescent::tell(std::span<const double> sums) {
   settle();
 }
 
-// Columns that vary among the rows; the others get no weight.
-void NodeDescent::find_columns(std::span<const double> spread) {
+// Columns that vary among the rows; the others get no weight. False if not all do that were taken to: the starts are
+// then made again.
+bool NodeDescent::find_columns(std::span<const double> spread) {
   const size_t d = frame_.columns();
-  for (size_t j = 0; j < d; ++j) {
+  std::vector<size_t> vary;
+  for (const size_t j : columns_) {
     const double mean = spread[j] / weight_, square = spread[d + j] / weight_;
-    if (frame_.scaling.inverse[j] > 0 && square - mean * mean > kRelativeNoise * square) columns_.push_back(j);
+    if (square - mean * mean > kRelativeNoise * square) vary.push_back(j);
   }
-  phase_ = columns_.empty() ? Phase::done : Phase::starts;
-  if (phase_ == Phase::starts)
-    for (int s = 0; s < frame_.options.n_init; ++s) begin_start();
+  phase_ = vary.empty() ? Phase::done : Phase::starts;
+  if (vary.size() == columns_.size()) return phase_ == Phase::starts;
+  columns_ = std::move(vary);
+  begin_starts();
+  return false;
+}
+
+void NodeDescent::begin_starts() {
+  starts_.clear();
+  for (int s = 0; s < frame_.options.n_init && !columns_.empty(); ++s) begin_start();
 }
 
 void NodeDescent::begin_start() {

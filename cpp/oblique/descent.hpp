@@ -64,7 +64,8 @@ class NodeDescent {
     bool has_test = false;
   };
 
-  void find_columns(std::span<const double> spread);
+  bool find_columns(std::span<const double> spread);
+  void begin_starts();
   void begin_start();
   void settle();
   void tell_sides(Start& start, const double* sums);
