@@ -145,8 +145,8 @@ Best scan_sorted(const Criterion& criterion, const Rows& rows, std::span<const u
 
 // Class weights and rows of consecutive groups of rows (bins, or categories in some order).
 struct Groups {
-  std::span<const double> weights;   // groups x classes present
-  std::span<const int64_t> counts; // rows in each group
+  std::span<const double> weights;  // groups x classes present
+  std::span<const int64_t> counts;  // rows in each group
 };
 
 // Best cut between groups taken in the order `sequence` (empty: as numbered); empty groups are passed over.
