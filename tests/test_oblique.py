@@ -178,6 +178,16 @@ def test_time_limit_ends_with_a_tree_and_a_warning(splits):
     splits.set_params(time_limit=None)
 
 
+@pytest.mark.parametrize("family", [OC1, CartLC, CO2])
+def test_random_starts_without_time_are_tests_of_one_column(family):
+    X, y = make_classification(3000, 20, n_informative=10, n_classes=4, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        tree = fit(family(init="random", time_limit=1e-9), X, y).tree_
+    is_split = tree.children_left >= 0
+    assert is_split.sum() > 20
+    assert (tree.feature[is_split] >= 0).all()
+
+
 @pytest.mark.parametrize(
     ("splits", "message"),
     [

@@ -104,9 +104,9 @@ class Descent {
 }  // namespace
 
 void Co2::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis;
-  if (from_axis) offers.offer_axis();
-  if ((from_axis && !offers.has_test()) || (offers.has_test() && deadline_.is_over())) return;
+  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
+  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
+  if ((from_axis && !offers.has_test()) || (is_late && offers.has_test())) return;
   const ScaledColumns columns(data, offers.rows());
   Plane plane(columns, offers.node(), offers.scratch);
   if (from_axis) {
@@ -121,7 +121,7 @@ void Co2::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
   const double gain = Descent(columns, offers.node(), options_).run(theta, deadline_, control);
   const bool stands = !options_.recut && gain >= 0 && offers.offer(theta, theta.back()) >= 0;
   if (!stands) offers.offer(theta, kFindThreshold);
-  if (!offers.has_test()) offers.offer_axis();
+  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
 }
 
 }  // namespace boscage

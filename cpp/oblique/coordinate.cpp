@@ -94,9 +94,10 @@ class Walk {
 }  // namespace
 
 void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis;
-  if (from_axis) offers.offer_axis();
+  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
+  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
   if (from_axis && !offers.has_test()) return;
+  if (is_late && offers.has_test()) return;
   const ScaledColumns columns(data, offers.rows());
   // As published: with fewer rows than two per column an oblique test would only fit noise. Copies do not count, so
   // that weight 2 is a row twice.
@@ -119,7 +120,7 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
     }
   }
   if (!best.empty()) offers.offer(best, kFindThreshold);
-  if (!offers.has_test()) offers.offer_axis();
+  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
 }
 
 namespace {
@@ -185,9 +186,10 @@ std::vector<double> eliminate(const std::vector<double>& theta, double gain, dou
 }  // namespace
 
 void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis;
-  if (from_axis) offers.offer_axis();
+  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
+  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
   if (from_axis && !offers.has_test()) return;
+  if (is_late && offers.has_test()) return;
   const ScaledColumns columns(data, offers.rows());
   Plane plane(columns, offers.node(), offers.scratch);
   if (from_axis) {
@@ -208,7 +210,7 @@ void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Co
       theta = eliminate(theta, plane.gain(), options_.elimination, columns, offers, deadline_);
     if (is_better(plane.gain(), before)) offers.offer(theta, kFindThreshold);
   }
-  if (!offers.has_test()) offers.offer_axis();
+  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
 }
 
 }  // namespace boscage

@@ -37,7 +37,7 @@ class CO2(TimedFamily):
     recut : bool, default=True
         Whether the threshold is found again along the direction; False cuts at w·x = 0, as published.
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get a test without search, with a ConvergenceWarning.
+        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.

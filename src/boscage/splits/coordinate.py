@@ -32,7 +32,7 @@ class OC1(TimedFamily):
     order : {"sequential", "best", "random"}, default="sequential"
         Which coefficient is moved next: one after the other, the one that gains most, or any.
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get a test without search, with a ConvergenceWarning.
+        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
@@ -100,7 +100,7 @@ class CartLC(TimedFamily):
         The column whose removal costs least is removed while that is less than this share of what the removal of the
         dearest would cost; 0 keeps all. In [0, 1].
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get a test without search, with a ConvergenceWarning.
+        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
