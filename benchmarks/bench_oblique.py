@@ -1,4 +1,4 @@
-"""Oblique trees: speed against scikit-learn, plain NumPy and obliquetree; accuracy on held-out rows, published bars."""
+"""Oblique trees: speed against scikit-learn, plain NumPy and obliquetree; accuracy on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What stochastic trees cost, as ratios measured in one run on one thread, in CPU time.
 
-One split over reading X once; 200 splits over one; a level searched together over its leaves one by one; the exact
+A split over reading X once; 200 splits over one alone; a level searched together over its splits alone; the exact
 search over the published grid; prediction over one product X @ W.
 """
 

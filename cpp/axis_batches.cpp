@@ -13,43 +13,14 @@ namespace boscage {
 AxisBatchGrowth::AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order)
     : bins_(std::move(bins)), classes_(classes), criterion_(std::move(criterion)), limits_(limits), order_(order) {}
 
-int32_t AxisBatchGrowth::place_of(int32_t node) {
-  place_of_.resize(grower_->size(), -1);
-  if (node == 0) return place_of_[0] = 0;
-  if (place_of_[static_cast<size_t>(node)] >= 0) return place_of_[static_cast<size_t>(node)];
-  const Node& here = grower_->node(node);
-  const auto above = static_cast<size_t>(place_of(here.parent));
-  int32_t place = places_[above].child[here.is_right];
-  if (place < 0) {
-    place = static_cast<int32_t>(places_.size());
-    places_[above].child[here.is_right] = place;
-    places_.emplace_back();
-  }
-  return place_of_[static_cast<size_t>(node)] = place;
-}
-
-// Grows from the root with what is known, taking leaves of unknown histograms for final. A leaf that can be split in
-// the end is among those met: knowing more can only bring others before it.
-void AxisBatchGrowth::replay(std::vector<int32_t>& unknown) {
-  grower_.emplace(root_, limits_, order_);
-  place_of_.clear();
-  std::vector<Request> requests;
-  while (!(requests = grower_->ask()).empty()) {
-    for (const Request& request : requests) {
-      Place& place = places_[static_cast<size_t>(place_of(request.node))];
-      if (!place.is_solved && !place.histogram.empty()) solve(place, grower_->node(request.node));
-      if (!place.is_solved) unknown.push_back(request.node);
-      grower_->tell(request.node, place.is_solved ? place.proposal : Proposal{});
-    }
-  }
-}
-
 std::optional<std::vector<BinStep>> AxisBatchGrowth::ask(int64_t most_numbers) {
   divisions_.clear();
   std::vector<BinStep> steps;
   if (places_[0].histogram.empty() && !places_[0].is_solved) return steps;
-  std::vector<int32_t> unknown, parents, nodes;
-  replay(unknown);
+  std::vector<int32_t> parents, nodes;
+  const auto unknown = replay(root_, limits_, order_, [&](AxisPlace& place, const Node& node) {
+    if (!place.histogram.empty()) solve(place, node);
+  });
   if (unknown.empty()) return std::nullopt;
   for (const int32_t node : unknown) parents.push_back(grower_->node(node).parent);
   std::sort(parents.begin(), parents.end());
@@ -91,7 +62,7 @@ void AxisBatchGrowth::tell(std::span<const double> histograms) {
   if (histograms.size() != size * std::max<size_t>(1, divisions_.size()))
     throw std::invalid_argument("histograms do not fit what was asked for.");
   if (divisions_.empty()) {
-    Place& root = places_[0];
+    AxisPlace& root = places_[0];
     root.histogram.assign(histograms.begin(), histograms.end());
     root_.class_weights.assign(static_cast<size_t>(classes_), 0.0);
     const int64_t places = bins_.start.back(), first = bins_.start[1];
@@ -106,7 +77,7 @@ void AxisBatchGrowth::tell(std::span<const double> histograms) {
     const Node& node = grower_->node(divisions_[i].node);
     const int32_t counted = divisions_[i].counted, other = counted == node.left ? node.right : node.left;
     const auto mine = static_cast<size_t>(place_of(counted)), theirs = static_cast<size_t>(place_of(other));
-    Place& from = places_[static_cast<size_t>(place_of(divisions_[i].node))];
+    AxisPlace& from = places_[static_cast<size_t>(place_of(divisions_[i].node))];
     const auto part = histograms.subspan(i * size, size);
     places_[mine].histogram.assign(part.begin(), part.end());
     if (grower_->is_open(other)) {
@@ -141,7 +112,7 @@ double AxisBatchGrowth::threshold(const Cut& cut) const {
 }
 
 // The best test of a node: the scan of growth in memory on the counts of its bins.
-void AxisBatchGrowth::solve(Place& place, const Node& node) {
+void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
   place.is_solved = true;
   std::vector<int32_t> present;
   scratch_.total.clear();

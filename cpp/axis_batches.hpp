@@ -12,7 +12,7 @@
 
 #include "axis.hpp"
 #include "criteria.hpp"
-#include "growth.hpp"
+#include "pass_growth.hpp"
 
 namespace boscage {
 
@@ -36,7 +36,12 @@ struct BinStep {
   int32_t step[2] = {-1, -1}, histogram[2] = {-1, -1};
 };
 
-class AxisBatchGrowth {
+struct AxisPlace : KnownPlace {
+  std::vector<double> histogram;
+  int64_t position = 0;  // bins that its test sends left
+};
+
+class AxisBatchGrowth : public PassGrowth<AxisPlace> {
  public:
   AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order);
 
@@ -44,24 +49,14 @@ class AxisBatchGrowth {
   // wanted. Nothing when the tree is done.
   std::optional<std::vector<BinStep>> ask(int64_t most_numbers);
   void tell(std::span<const double> histograms);
-  const Grower& grower() const { return *grower_; }
   int64_t histogram_size() const { return bins_.start.back() * (classes_ + 1); }
 
  private:
-  struct Place {
-    std::vector<double> histogram;
-    bool is_solved = false;
-    Proposal proposal;
-    int64_t position = 0;
-    int32_t child[2] = {-1, -1};
-  };
   struct Division {
     int32_t node, counted;  // the child that is counted
   };
 
-  int32_t place_of(int32_t node);
-  void replay(std::vector<int32_t>& unknown);
-  void solve(Place& place, const Node& node);
+  void solve(AxisPlace& place, const Node& node);
   std::pair<Side, Side> sides(const std::vector<double>& histogram, const Cut& cut) const;
   double threshold(const Cut& cut) const;
 
@@ -71,9 +66,6 @@ class AxisBatchGrowth {
   Limits limits_;
   Order order_;
   Side root_;
-  std::optional<Grower> grower_;
-  std::vector<Place> places_{1};
-  std::vector<int32_t> place_of_;
   std::vector<Division> divisions_;
   AxisScratch scratch_;
 };

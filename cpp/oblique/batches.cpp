@@ -7,44 +7,11 @@
 namespace boscage {
 
 ObliqueBatchGrowth::ObliqueBatchGrowth(DescentFrame frame, Side root, Order order)
-    : frame_(std::move(frame)), root_(std::move(root)), order_(order) {
-  places_.emplace_back();
-}
-
-int32_t ObliqueBatchGrowth::place_of(int32_t node) {
-  place_of_.resize(grower_->size(), -1);
-  if (node == 0) return place_of_[0] = 0;
-  if (place_of_[static_cast<size_t>(node)] >= 0) return place_of_[static_cast<size_t>(node)];
-  const Node& here = grower_->node(node);
-  const auto above = static_cast<size_t>(place_of(here.parent));
-  int32_t place = places_[above].child[here.is_right];
-  if (place < 0) {
-    place = static_cast<int32_t>(places_.size());
-    places_[above].child[here.is_right] = place;
-    places_.emplace_back();
-  }
-  return place_of_[static_cast<size_t>(node)] = place;
-}
-
-// Grows from the root with what is known, taking leaves that are still searched for final. A leaf that can be split in
-// the end is among those met: knowing more can only bring others before it.
-void ObliqueBatchGrowth::replay() {
-  grower_.emplace(root_, frame_.limits, order_);
-  place_of_.clear();
-  unknown_.clear();
-  std::vector<Request> requests;
-  while (!(requests = grower_->ask()).empty()) {
-    for (const Request& request : requests) {
-      const Place& place = places_[static_cast<size_t>(place_of(request.node))];
-      if (!place.is_solved) unknown_.push_back(request.node);
-      grower_->tell(request.node, place.is_solved ? place.proposal : Proposal{});
-    }
-  }
-  is_current_ = true;
-}
+    : frame_(std::move(frame)), root_(std::move(root)), order_(order) {}
 
 std::optional<ObliquePass> ObliqueBatchGrowth::ask(int64_t most_numbers) {
-  if (!is_current_) replay();
+  if (!is_current_) unknown_ = replay(root_, frame_.limits, order_);
+  is_current_ = true;
   if (unknown_.empty()) return std::nullopt;
   asked_.clear();
   ObliquePass pass;
@@ -103,7 +70,7 @@ void ObliqueBatchGrowth::tell(std::span<const double> sums, Pool& pool) {
     throw std::invalid_argument("sums do not fit what was asked for.");
   pool.parallel_for(static_cast<int64_t>(asked_.size()), [&](int64_t i, int) {
     const Asked& asked = asked_[static_cast<size_t>(i)];
-    Place& place = places_[static_cast<size_t>(asked.place)];
+    ObliquePlace& place = places_[static_cast<size_t>(asked.place)];
     place.descent->tell(sums.subspan(asked.begin, asked.end - asked.begin));
     if (!place.descent->is_done()) return;
     place.proposal = place.descent->take();

@@ -11,14 +11,18 @@
 #include <span>
 #include <vector>
 
-#include "growth.hpp"
 #include "oblique/descent.hpp"
 #include "oblique/pass.hpp"
 #include "parallel.hpp"
+#include "pass_growth.hpp"
 
 namespace boscage {
 
-class ObliqueBatchGrowth {
+struct ObliquePlace : KnownPlace {
+  std::unique_ptr<NodeDescent> descent;  // while it is searched
+};
+
+class ObliqueBatchGrowth : public PassGrowth<ObliquePlace> {
  public:
   ObliqueBatchGrowth(DescentFrame frame, Side root, Order order);
   ObliqueBatchGrowth(const ObliqueBatchGrowth&) = delete;  // searches look into the frame
@@ -28,35 +32,23 @@ class ObliqueBatchGrowth {
   std::optional<ObliquePass> ask(int64_t most_numbers);
   void tell(std::span<const double> sums, Pool& pool);
 
-  const Grower& grower() const { return *grower_; }
   const DescentFrame& frame() const { return frame_; }
   int64_t searched() const { return searched_; }
 
  private:
-  // A node that growth may come to, known by its way from the root alone.
-  struct Place {
-    std::unique_ptr<NodeDescent> descent;  // while it is searched
-    bool is_solved = false;
-    Proposal proposal;
-    int32_t child[2] = {-1, -1};
-  };
   struct Asked {
     int32_t place;
     size_t begin, end;  // of its sums
   };
 
-  int32_t place_of(int32_t node);
-  void replay();
   void add_route(const std::vector<int32_t>& leaves, ObliquePass& pass);
 
   DescentFrame frame_;
   Side root_;
   Order order_;
-  std::optional<Grower> grower_;
   bool is_current_ = false;  // does grower_ know every place that is solved?
   int64_t searched_ = 0;
-  std::vector<Place> places_;
-  std::vector<int32_t> place_of_, unknown_;
+  std::vector<int32_t> unknown_;
   std::vector<Asked> asked_;
 };
 

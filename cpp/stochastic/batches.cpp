@@ -245,45 +245,12 @@ BatchGrowth::BatchGrowth(Frame frame, SumShape shape, int64_t rows, AnyCriterion
       limits_(limits),
       order_(order) {}
 
-int32_t BatchGrowth::place_of(int32_t node) {
-  const Node& here = grower_->node(node);
-  place_of_.resize(grower_->size(), -1);
-  if (node == 0) return place_of_[0] = 0;
-  if (place_of_[static_cast<size_t>(node)] >= 0) return place_of_[static_cast<size_t>(node)];
-  const auto above = static_cast<size_t>(place_of(here.parent));
-  int32_t place = here.is_right ? places_[above].right : places_[above].left;
-  if (place < 0) {
-    place = static_cast<int32_t>(places_.size());
-    (here.is_right ? places_[above].right : places_[above].left) = place;
-    places_.emplace_back();
-  }
-  return place_of_[static_cast<size_t>(node)] = place;
-}
-
-// Grows from the root with what is known, taking leaves of unknown sums for final. A leaf that can be split in the
-// end is among those met: knowing more can only bring others before it.
-void BatchGrowth::replay(std::vector<int32_t>& unknown) {
-  Side root;
-  root.rows = rows_;
-  root.class_weights = root_weights_;
-  grower_.emplace(std::move(root), limits_, order_);
-  place_of_.clear();
-  std::vector<Request> requests;
-  while (!(requests = grower_->ask()).empty()) {
-    for (const Request& request : requests) {
-      const Place& place = places_[static_cast<size_t>(place_of(request.node))];
-      if (!place.is_solved) unknown.push_back(request.node);
-      grower_->tell(request.node, place.is_solved ? place.proposal : Proposal{});
-    }
-  }
-}
-
 std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
   route_ = {};
   nodes_.clear();
   if (root_weights_.empty()) return route_;
-  std::vector<int32_t> unknown, parents, centred;
-  replay(unknown);
+  std::vector<int32_t> parents, centred;
+  const auto unknown = replay({rows_, root_weights_}, limits_, order_);
   if (unknown.empty()) return std::nullopt;
   for (const int32_t node : unknown) {
     if (places_[static_cast<size_t>(place_of(node))].mean.empty())
@@ -338,7 +305,7 @@ void BatchGrowth::tell(std::span<const double> sums, Pool& pool, Control& contro
   SolveSettings settings = settings_;
   settings.control = &control;
   // The node was seen before: its sums wait for those about its mean row.
-  const auto take_centred = [&](Place& place) {
+  const auto take_centred = [&](SumsPlace& place) {
     const size_t size = centred_size(shape_, place.mean);
     const NodeSums known = with_centred(finish(place.known.sums, shape_, frame_), {at, at + size});
     at += size;
@@ -370,7 +337,7 @@ void BatchGrowth::take_sides(size_t i, const double*& at, std::vector<int32_t>& 
   const RouteStep& step = route_.steps[i];
   const int32_t parent = nodes_[i], left = grower_->node(parent).left, right = grower_->node(parent).right;
   const int32_t left_place = place_of(left), right_place = place_of(right);
-  Place& from = places_[static_cast<size_t>(place_of(parent))];
+  SumsPlace& from = places_[static_cast<size_t>(place_of(parent))];
   KnownSums &l = places_[static_cast<size_t>(left_place)].known, &r = places_[static_cast<size_t>(right_place)].known;
   const auto take = [&](KnownSums& side) {
     side.sums.assign(at, at + shape_.size());
@@ -386,7 +353,7 @@ void BatchGrowth::take_sides(size_t i, const double*& at, std::vector<int32_t>& 
   if (grower_->is_open(right)) fresh.push_back(right_place);
 }
 
-void BatchGrowth::solve_place(Place& place, const NodeSums& sums, const SolveSettings& settings) {
+void BatchGrowth::solve_place(SumsPlace& place, const NodeSums& sums, const SolveSettings& settings) {
   place.proposal.tests = measure(sums, boscage::stochastic::solve(sums, criterion_, settings), place.known.count,
                                  criterion_, limits_.min_weight_leaf);
   place.is_solved = true;
@@ -398,7 +365,7 @@ void BatchGrowth::solve_places(const std::vector<int32_t>& places, Pool& pool, C
   settings.control = &control;
   pool.parallel_for(static_cast<int64_t>(places.size()), [&](int64_t i, int) {
     control.check();
-    Place& place = places_[static_cast<size_t>(places[static_cast<size_t>(i)])];
+    SumsPlace& place = places_[static_cast<size_t>(places[static_cast<size_t>(i)])];
     const NodeSums sums = finish(place.known.sums, shape_, frame_);
     if (settings.search == Search::exact && needs_direct_sums(sums))
       place.mean = mean_row(sums);

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "growth.hpp"
 #include "parallel.hpp"
+#include "pass_growth.hpp"
 #include "stochastic/divide.hpp"
 #include "stochastic/frame.hpp"
 #include "stochastic/reduce.hpp"
@@ -74,7 +74,12 @@ class RouteSums {
   std::vector<std::vector<int32_t>> members_;  // rows of each class
 };
 
-class BatchGrowth {
+struct SumsPlace : KnownPlace {
+  KnownSums known;
+  std::vector<double> mean;  // not empty: the sums must be made about it before the node can be solved
+};
+
+class BatchGrowth : public PassGrowth<SumsPlace> {
  public:
   BatchGrowth(Frame frame, SumShape shape, int64_t rows, AnyCriterion criterion, SolveSettings settings, Limits limits,
               Order order);
@@ -84,25 +89,12 @@ class BatchGrowth {
   // The sums of all blocks for the route of the last ask.
   void tell(std::span<const double> sums, Pool& pool, Control& control);
 
-  // The finished tree.
-  const Grower& grower() const { return *grower_; }
   const Frame& frame() const { return frame_; }
 
  private:
-  // A node that growth may come to, known by its place alone.
-  struct Place {
-    KnownSums known;
-    bool is_solved = false;
-    Proposal proposal;
-    std::vector<double> mean;  // not empty: the sums must be made about it before the node can be solved
-    int32_t left = -1, right = -1;
-  };
-
-  void replay(std::vector<int32_t>& unknown);
-  int32_t place_of(int32_t node);
   void take_sides(size_t step, const double*& at, std::vector<int32_t>& fresh);
   void solve_places(const std::vector<int32_t>& places, Pool& pool, Control& control);
-  void solve_place(Place& place, const NodeSums& sums, const SolveSettings& settings);
+  void solve_place(SumsPlace& place, const NodeSums& sums, const SolveSettings& settings);
 
   Frame frame_;
   SumShape shape_;
@@ -112,10 +104,7 @@ class BatchGrowth {
   Limits limits_;
   Order order_;
   std::vector<double> root_weights_;  // empty until the first pass
-  std::optional<Grower> grower_;
-  std::vector<Place> places_{1};
-  std::vector<int32_t> place_of_;  // node of grower_ -> place
-  std::vector<int32_t> nodes_;     // node of grower_ of each step of the last route
+  std::vector<int32_t> nodes_;  // node of grower_ of each step of the last route
   Route route_;
 };
 
