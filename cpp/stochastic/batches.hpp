@@ -104,7 +104,7 @@ class BatchGrowth : public PassGrowth<SumsPlace> {
   Limits limits_;
   Order order_;
   std::vector<double> root_weights_;  // empty until the first pass
-  std::vector<int32_t> nodes_;  // node of grower_ of each step of the last route
+  std::vector<int32_t> nodes_;        // node of grower_ of each step of the last route
   Route route_;
 };
 
