@@ -1,7 +1,15 @@
+import signal
+
 import numpy as np
 import pytest
 
 from browser import browser  # noqa: F401, a fixture
+
+
+def pytest_configure():
+    """Tests send Ctrl-C, which a process started in the background of a shell ignores, with all its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
