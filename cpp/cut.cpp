@@ -127,8 +127,8 @@ Best NodeCutter::scan(const C& criterion, std::span<const uint32_t> entries, Cut
   for (size_t i = 0; i < entries.size(); ++i) {
     const WeightedRow& row = local_[entries[i] & kRowMask];
     if (entries[i] & kNewValue && allows(static_cast<int64_t>(i), weight)) {
-      const double gain = running.gain(), value = gain > near_ ? gain : 0.0;
-      if (best.position < 0 || value > best.gain + near_) best = {value, static_cast<int64_t>(i)};
+      const double value = above_noise(running.gain());
+      if (best.position < 0 || is_better(value, best.gain)) best = {value, static_cast<int64_t>(i)};
     }
     running.to_left(row.label, row.weight);
     weight += row.weight;
@@ -160,52 +160,6 @@ bool NodeCutter::measure(std::span<const double> scores, double threshold, Measu
       criterion_);
   if (out.gain <= view_.noise) out.gain = 0;
   return true;
-}
-
-CutPlace NodeCutter::find_step(std::span<const double> start, std::span<const double> change,
-                               CutScratch& scratch) const {
-  scratch.moving.clear();
-  scratch.crossing.clear();
-  for (uint32_t i = 0; i < start.size(); ++i) {
-    const double crossing = -start[i] / change[i];
-    if (!std::isfinite(crossing)) continue;  // never crosses
-    scratch.moving.push_back(i);
-    scratch.crossing.push_back(crossing);
-  }
-  return std::visit([&](const auto& g) { return scan_steps(g, start, change, scratch); }, criterion_);
-}
-
-// From step = -infinity: rows whose score falls with the step begin on the right, the others cross to it.
-template <class C>
-CutPlace NodeCutter::scan_steps(const C& criterion, std::span<const double> start, std::span<const double> change,
-                                CutScratch& scratch) const {
-  RunningGain<C> running(criterion, total_, terms_);
-  int64_t left_rows = 0;
-  double left_weight = 0;
-  const auto move = [&](uint32_t i, bool to_left) {
-    const WeightedRow& row = local_[i];
-    to_left ? running.to_left(row.label, row.weight) : running.to_right(row.label, row.weight);
-    left_rows += to_left ? 1 : -1;
-    left_weight += to_left ? row.weight : -row.weight;
-  };
-  size_t moving = 0;
-  for (uint32_t i = 0; i < start.size(); ++i) {
-    const bool moves = moving < scratch.moving.size() && scratch.moving[moving] == i;
-    moving += moves;
-    if (moves ? change[i] > 0 : !(start[i] > 0)) move(i, true);
-  }
-  CutPlace best;
-  const auto order = scratch.order.sort(scratch.crossing);
-  for (size_t k = 0; k < order.size(); ++k) {
-    const uint32_t i = scratch.moving[order[k]];
-    move(i, !(change[i] > 0));
-    const double low = scratch.crossing[order[k]];
-    if (k + 1 == order.size() || !(scratch.crossing[order[k + 1]] > low) || !allows(left_rows, left_weight)) continue;
-    const double gain = running.gain(), value = gain > near_ ? gain : 0.0;
-    if (!best.is_valid() || value > best.gain + near_)
-      best = {value, low, scratch.crossing[order[k + 1]], static_cast<int64_t>(k)};
-  }
-  return best;
 }
 
 }  // namespace boscage

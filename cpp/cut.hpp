@@ -45,8 +45,14 @@ class ScoreOrder {
 // Buffers of one thread, reused from cut to cut.
 struct CutScratch {
   ScoreOrder order;
-  std::vector<uint32_t> entries, moving;
-  std::vector<double> sums, crossing;
+  std::vector<uint32_t> entries;
+  std::vector<double> sums;
+  // Of find_step: the rows that cross the hyperplane and at which step, their bins, and what moves in each bin.
+  std::vector<uint32_t> moving;
+  std::vector<double> crossing, chosen, moved;
+  std::vector<uint16_t> bin;
+  std::vector<int64_t> moved_rows;
+  std::vector<uint8_t> likely;
 };
 
 class NodeCutter {
@@ -63,22 +69,25 @@ class NodeCutter {
   std::span<const double> total() const { return total_; }
   double weight() const { return view_.weight; }
   double potential() const { return potential_; }
+  const EntropyTerms& terms() const { return terms_; }
+  // Does a cut with this much on the left keep the limits?
+  bool allows(int64_t left_rows, double left_weight) const;
+  // A gain of running sums; 0 if it could be rounding.
+  double above_noise(double gain) const { return gain > near_ ? gain : 0.0; }
   // Is a place that was found better than another by more than rounding? The first of equal ones stays.
   bool is_better(double gain, double than) const { return gain > than + near_; }
 
   CutPlace find(std::span<const double> scores, CutScratch& scratch) const;
   // Both sides of "right if score > threshold", with gain and drop; false if a side breaks a limit.
   bool measure(std::span<const double> scores, double threshold, MeasuredTest& out) const;
-  // The best step along a line of hyperplanes: row i is on the right where start_i + step * change_i > 0.
-  CutPlace find_step(std::span<const double> start, std::span<const double> change, CutScratch& scratch) const;
+  // The best step along a line of hyperplanes: row i is on the right where start_i + step * change_i > 0. If no step is
+  // worth more than `beat`, any other or none (find all by beat < 0).
+  CutPlace find_step(std::span<const double> start, std::span<const double> change, double beat,
+                     CutScratch& scratch) const;
 
  private:
   template <class C>
   Best scan(const C& criterion, std::span<const uint32_t> entries, CutScratch& scratch) const;
-  template <class C>
-  CutPlace scan_steps(const C& criterion, std::span<const double> start, std::span<const double> change,
-                      CutScratch& scratch) const;
-  bool allows(int64_t left_rows, double left_weight) const;
 
   std::vector<WeightedRow> local_;
   std::vector<uint32_t> present_, identity_;

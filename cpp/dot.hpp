@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace boscage {
 
@@ -28,6 +29,13 @@ inline double dot(const double* a, const double* b, int64_t size) {
   for (int k = 0; j < size; ++j, ++k) lane[k] += a[j] * b[j];
   return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
 }
+
+// The same for many rows of a matrix, and for one pair, in wide registers.
+void dot_rows(const double* weights, const double* X, int64_t row_stride, int64_t columns,
+              std::span<const uint32_t> rows, double* out);
+double wide_dot(const double* a, const double* b, int64_t size);
+// sum += factor * x.
+void add_scaled(double factor, const double* x, int64_t size, double* sum);
 
 // values[k] stands at column[k] of a sparse vector; dense has an entry for every column.
 template <class Index>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
@@ -46,6 +47,15 @@ struct LineAllocator {
   LineAllocator(const LineAllocator<U>&) {}
   T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
   void deallocate(T* place, size_t) { ::operator delete(place, kLine); }
+  // What is not given a value has none: resize() writes nothing.
+  template <class U, class... Values>
+  void construct(U* place, Values&&... values) {
+    if constexpr (sizeof...(Values) == 0) {
+      ::new (static_cast<void*>(place)) U;
+    } else {
+      ::new (static_cast<void*>(place)) U(std::forward<Values>(values)...);
+    }
+  }
   bool operator==(const LineAllocator&) const { return true; }
 };
 

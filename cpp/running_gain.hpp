@@ -29,14 +29,13 @@ class EntropyTerms {
   std::vector<double> table_;
 };
 
-// One side of a cut by class, for criterion C.
+// Both sides of a cut by class, for criterion C. Weight below 0 goes back to the right.
 template <class C>
 class RunningGain {
  public:
   RunningGain(const C& criterion, std::span<const double> total, const EntropyTerms&)
       : criterion_(criterion), left_(total.size(), 0.0), right_(total.begin(), total.end()) {}
   void to_left(uint32_t c, double w) { left_[c] += w, right_[c] -= w; }
-  void to_right(uint32_t c, double w) { left_[c] -= w, right_[c] += w; }
   double gain() const { return criterion_.gain(right_.data(), left_.data(), static_cast<int>(left_.size())); }
 
  private:
@@ -55,11 +54,7 @@ class RunningSums {
       right_weight_ += w;
     }
   }
-  void to_left(uint32_t c, double w) { shift(c, w); }
-  void to_right(uint32_t c, double w) { shift(c, -w); }
-
- protected:
-  void shift(uint32_t c, double w) {
+  void to_left(uint32_t c, double w) {
     double &l = left_[c], &r = right_[c];
     left_terms_ -= term_(l);
     right_terms_ -= term_(r);
@@ -71,6 +66,7 @@ class RunningSums {
     right_terms_ += term_(r);
   }
 
+ protected:
   Term term_;
   std::vector<double> left_, right_;
   double left_terms_ = 0, right_terms_ = 0, left_weight_ = 0, right_weight_ = 0;

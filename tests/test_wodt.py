@@ -45,8 +45,8 @@ def test_value_and_gradient_against_the_reference(node):
 
 @pytest.mark.parametrize("classes", [2, 3, 40])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_large_nodes_are_read_once_with_the_same_result(rng, classes, dtype):
-    """From 256 kB the gradient is summed by class together with the value, whatever the order of the rows."""
+def test_large_nodes_are_read_once_in_single_precision(rng, classes, dtype):
+    """From 32,768 values the gradient is summed by class together with the value, whatever the order of the rows."""
     n, d = 5001, 30
     X, w, theta = rng.normal(size=(n, d)).astype(dtype), rng.uniform(0, 2, n), rng.normal(size=d + 1)
     y = rng.integers(0, classes, n).astype(np.int32)
@@ -54,8 +54,8 @@ def test_large_nodes_are_read_once_with_the_same_result(rng, classes, dtype):
     for order in (np.arange(n), np.argsort(y, kind="stable")):
         args = np.ascontiguousarray(X[order]), y[order], w[order], classes, 0.1, theta
         value, gradient = _core.soft_entropy(*args, 1)
-        assert value == pytest.approx(expected, rel=1e-12)
-        np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+        assert value == pytest.approx(expected, rel=1e-8)
+        np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-6 * np.abs(slope).max())
         again, threads = _core.soft_entropy(*args, 3)
         assert again == value
         np.testing.assert_array_equal(threads, gradient)
@@ -78,7 +78,7 @@ def test_blocks_and_threads_give_the_same_bits(rng, order):
     value, gradient = _core.soft_entropy(same, y, w, 4, 0.0, theta, 3)
     assert value == plain[0]
     np.testing.assert_array_equal(gradient, plain[1])
-    assert value == pytest.approx(soft_entropy(theta, X, y, w, 4)[0], rel=1e-12)
+    assert value == pytest.approx(soft_entropy(theta, X, y, w, 4)[0], rel=1e-9)  # a large node: single precision
 
 
 def root_value(tree, X, y, l2):

@@ -5,10 +5,10 @@
 #include "grow.hpp"
 #include "oblique/co2.hpp"
 #include "oblique/coordinate.hpp"
+#include "oblique/dense_entropy.hpp"
 #include "oblique/family.hpp"
 #include "oblique/householder.hpp"
 #include "oblique/lbfgs.hpp"
-#include "oblique/soft_entropy.hpp"
 #include "oblique/wodt.hpp"
 #include "run.hpp"
 
@@ -148,8 +148,7 @@ nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<do
   Pool* inner = threads > 1 ? &pool : nullptr;
   std::vector<uint32_t> columns(d);
   for (uint32_t j = 0; j < d; ++j) columns[j] = j;
-  const Tile<T> tile(matrix, identity, rows, columns, inner);
-  SoftEntropy<T> objective(tile, weighted, classes, l2, inner, control);
+  DenseEntropy objective(matrix, identity, rows, columns, weighted, classes, l2, inner, control);
   const double value = objective.value(view(theta));
   const auto gradient = objective.gradient();
   return nb::make_tuple(value, give(std::vector<double>(gradient.begin(), gradient.end())));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "oblique/plane.hpp"
 #include "rng.hpp"
@@ -35,9 +36,9 @@ class Walk {
       std::vector<double> change(plane_.coefficients()), moves;
       for (double& value : change) value = normal(seed_, path_, draw_++);
       columns_.score(change, moves);
-      const CutPlace place = plane_.look(moves);
+      const CutPlace place = plane_.look(moves, plane_.gain());
       if (!place.is_valid() || !is_better(place.gain, plane_.gain())) continue;
-      plane_.take(place, change);
+      plane_.take(place, change, moves);
       descend();
       vain = -1;
     }
@@ -47,6 +48,7 @@ class Walk {
   void descend() {
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
       control_.check();
+      plane_.rescore();
       const bool moved = options_.order == 1 ? best_move() : cycle_moves();
       if (!moved || deadline_.is_over()) return;
     }
@@ -60,7 +62,7 @@ class Walk {
                            ? std::min(size - 1, static_cast<size_t>(uniform(seed_, path_ ^ 1ULL << 63, draw_++) *
                                                                     static_cast<double>(size)))
                            : k;
-      const CutPlace place = plane_.look_at_column(j);
+      const CutPlace place = plane_.look_at_column(j, plane_.gain());
       if (!place.is_valid() || !is_better(place.gain, plane_.gain())) continue;
       plane_.take_column(place, j);
       moved = true;
@@ -72,7 +74,7 @@ class Walk {
     CutPlace best;
     size_t column = 0;
     for (size_t j = 0; j < plane_.coefficients() && !deadline_.is_over(); ++j) {
-      const CutPlace place = plane_.look_at_column(j);
+      const CutPlace place = plane_.look_at_column(j, std::max(best.gain, plane_.gain()));
       if (place.is_valid() && (!best.is_valid() || is_better(place.gain, best.gain))) {
         best = place;
         column = j;
@@ -126,19 +128,22 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
 namespace {
 
 // One cycle of CART-LC: each column with each of three shifts.
-void improve_columns(Plane& plane, const ScaledColumns& columns, std::vector<double>& moves, const Deadline& deadline,
-                     const Control& control) {
+void improve_columns(Plane& plane, const ScaledColumns& columns, const Deadline& deadline, const Control& control) {
   const size_t d = columns.columns();
-  std::vector<double> change(d + 1), memory;
+  std::vector<double> change(d + 1), memory, moves;
+  const auto shifted = [&](std::span<const double> x, double shift) -> std::span<const double> {
+    moves.assign(x.begin(), x.end());
+    for (double& move : moves) move += shift;
+    return moves;
+  };
+  plane.rescore();
   for (size_t j = 0; j < d && !deadline.is_over(); ++j) {
     control.check();
     CutPlace best;
     double best_shift = 0;
     const auto x = columns.column(j, memory);
     for (const double shift : {0.0, -0.25, 0.25}) {
-      moves.resize(x.size());
-      for (size_t i = 0; i < x.size(); ++i) moves[i] = x[i] + shift;
-      const CutPlace place = plane.look(moves);
+      const CutPlace place = plane.look(shifted(x, shift), std::max(best.gain, plane.gain()));
       if (!place.is_valid() || (best.is_valid() && !is_better(place.gain, best.gain))) continue;
       best = place;
       best_shift = shift;
@@ -147,41 +152,75 @@ void improve_columns(Plane& plane, const ScaledColumns& columns, std::vector<dou
     std::fill(change.begin(), change.end(), 0.0);
     change[j] = 1;
     change[d] = best_shift;
-    plane.take(best, change);
+    plane.take(best, change, shifted(x, best_shift));
   }
-  const CutPlace place = plane.look_at_column(d);
+  const CutPlace place = plane.look_at_column(d, plane.gain());
   if (place.is_valid() && is_better(place.gain, plane.gain())) plane.take_column(place, d);
 }
 
 // Backward elimination: the column that costs least goes, while that is little beside what the dearest would cost.
-std::vector<double> eliminate(const std::vector<double>& theta, double gain, double share, const ScaledColumns& columns,
-                              NodeOffers& offers, const Deadline& deadline) {
-  std::vector<double> kept = theta;
-  while (!deadline.is_over()) {
-    size_t cheapest = kept.size(), terms = 0;
-    double least = 0, most = 0, gain_without = 0;
-    std::vector<double> next;
-    for (size_t j = 0; j + 1 < kept.size(); ++j) {
-      if (kept[j] == 0) continue;
-      ++terms;
-      std::vector<double> without = kept;
-      without[j] = 0;
-      Plane plane(columns, offers.node(), offers.scratch);
-      plane.start_at(without);
-      const double cost = gain - plane.gain();
-      most = std::max(most, cost);
-      if (cheapest < kept.size() && !is_better(plane.gain(), gain_without)) continue;
-      cheapest = j;
-      least = cost;
-      gain_without = plane.gain();
-      next = plane.theta();
-    }
-    if (terms < 2 || gain_without < 0 || !(least < share * most)) break;
-    kept = next;
-    gain = gain_without;
+class Elimination {
+ public:
+  Elimination(const ScaledColumns& columns, NodeOffers& offers, std::vector<double> theta, double gain)
+      : columns_(columns), offers_(offers), theta_(std::move(theta)), gain_(gain), ones_(columns.rows(), 1.0) {
+    columns_.score(theta_, scores_);
   }
-  return kept;
-}
+
+  std::vector<double> run(double share, const Deadline& deadline) {
+    while (!deadline.is_over() && try_columns(deadline) && gain_ - highest_.gain < share * (gain_ - lowest_)) {
+      theta_[cheapest_] = 0;
+      theta_.back() += highest_.threshold();
+      gain_ = highest_.gain;
+      columns_.score(theta_, scores_);
+    }
+    return theta_;
+  }
+
+ private:
+  // The highest and the lowest gain that is left without one of the columns; false with fewer than two of them.
+  bool try_columns(const Deadline& deadline) {
+    std::vector<size_t> terms;
+    for (size_t j = 0; j + 1 < theta_.size(); ++j)
+      if (theta_[j] != 0) terms.push_back(j);
+    if (terms.size() < 2) return false;
+    // The dearest first, then from the cheapest up: most of the others need not be looked at closely.
+    std::stable_sort(terms.begin(), terms.end(),
+                     [&](size_t a, size_t b) { return std::abs(theta_[a]) < std::abs(theta_[b]); });
+    std::rotate(terms.begin(), terms.end() - 1, terms.end());
+    highest_ = {};
+    lowest_ = std::numeric_limits<double>::infinity();
+    for (const size_t j : terms) {
+      if (deadline.is_over()) return false;
+      try_without(j);
+    }
+    return highest_.is_valid();
+  }
+
+  void try_without(size_t j) {
+    const auto x = columns_.column(j, memory_);
+    without_.resize(scores_.size());
+    for (size_t i = 0; i < scores_.size(); ++i) without_[i] = scores_[i] - theta_[j] * x[i];
+    // The threshold as it stands gives at least this much.
+    const double least = offers_.node().measure(without_, 0.0, measured_) ? measured_.gain : -1;
+    const bool may_be_lowest = least < lowest_;
+    const CutPlace place =
+        offers_.node().find_step(without_, ones_, may_be_lowest ? -1 : highest_.gain, offers_.scratch);
+    if (may_be_lowest) lowest_ = std::min(lowest_, place.gain);
+    if (!place.is_valid() || (highest_.is_valid() && !is_better(place.gain, highest_.gain))) return;
+    highest_ = place;
+    cheapest_ = j;
+  }
+
+  const ScaledColumns& columns_;
+  NodeOffers& offers_;
+  std::vector<double> theta_;
+  double gain_;
+  std::vector<double> ones_, scores_, without_, memory_;
+  MeasuredTest measured_;
+  CutPlace highest_;  // without the column cheapest_
+  size_t cheapest_ = 0;
+  double lowest_ = 0;
+};
 
 }  // namespace
 
@@ -197,17 +236,16 @@ void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Co
   } else {
     plane.start_at_random(options_.seed, offers.path(), 0);
   }
-  std::vector<double> moves;
   for (int cycle = 0; cycle < kMostCycles && !deadline_.is_over(); ++cycle) {
     const double before = plane.gain();
-    improve_columns(plane, columns, moves, deadline_, control);
+    improve_columns(plane, columns, deadline_, control);
     if (plane.gain() - before < options_.tolerance * offers.node().potential()) break;
   }
   if (plane.gain() >= 0) {
     const double before = offers.best_gain();
     auto theta = plane.theta();
     if (options_.elimination > 0)
-      theta = eliminate(theta, plane.gain(), options_.elimination, columns, offers, deadline_);
+      theta = Elimination(columns, offers, theta, plane.gain()).run(options_.elimination, deadline_);
     if (is_better(plane.gain(), before)) offers.offer(theta, kFindThreshold);
   }
   if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();

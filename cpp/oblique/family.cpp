@@ -39,6 +39,18 @@ double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t 
   return sum.total();
 }
 
+// w.x of rows that need no conversion, NaN where a value is missing; false if they do.
+template <class Rows>
+bool dot_in_place(const Rows& X, std::span<const uint32_t> rows, const double* weights, double* scores) {
+  if constexpr (std::is_same_v<Rows, Matrix<double>>) {
+    if (X.column_stride == 1) {
+      dot_rows(weights, X.data, X.row_stride, X.columns, rows, scores);
+      return true;
+    }
+  }
+  return false;
+}
+
 template <class T>
 std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows) {
   const auto d = static_cast<size_t>(X.columns);
@@ -98,14 +110,16 @@ NodeOffers::NodeOffers(const ObliqueData& data, std::span<const uint32_t> rows, 
     : data_(data), rows_(rows), path_(path), cutter_(rows, data.weighted, data.classes, data.criterion, data.limits) {}
 
 void NodeOffers::score(std::span<const double> weights, std::vector<double>& scores) const {
+  const auto score_rows = [&](const auto& X) {
+    std::vector<double> buffer;
+    const bool plain = dot_in_place(X, rows_, weights.data(), scores.data());
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (plain && scores[i] == scores[i]) continue;  // else a value is missing
+      scores[i] = score_of(X, data_.scaling, rows_[i], weights.data(), buffer);
+    }
+  };
   scores.resize(rows_.size());
-  std::visit(
-      [&](const auto& X) {
-        std::vector<double> buffer;
-        for (size_t i = 0; i < rows_.size(); ++i)
-          scores[i] = score_of(X, data_.scaling, rows_[i], weights.data(), buffer);
-      },
-      data_.X);
+  std::visit(score_rows, data_.X);
 }
 
 void NodeOffers::read_column(int64_t column, std::vector<double>& values) const {

@@ -14,7 +14,7 @@ constexpr double kArmijo = 1e-4, kWolfe = 0.9;
 constexpr int kMostTrials = 20;
 
 double inner(const std::vector<double>& a, std::span<const double> b) {
-  return dot(a.data(), b.data(), static_cast<int64_t>(a.size()));
+  return wide_dot(a.data(), b.data(), static_cast<int64_t>(a.size()));
 }
 
 }  // namespace
@@ -107,10 +107,11 @@ void Lbfgs::move_to(double step) {
 // The two loops of Nocedal: minus the inverse Hessian estimate times the gradient.
 std::vector<double> Lbfgs::direction() const {
   std::vector<double> q(base_gradient_), share(pairs_.size());
+  const auto size = static_cast<int64_t>(q.size());
   for (double& value : q) value = -value;
   for (size_t k = pairs_.size(); k-- > 0;) {
     share[k] = inner(pairs_[k].step, q) / pairs_[k].curvature;
-    for (size_t i = 0; i < q.size(); ++i) q[i] -= share[k] * pairs_[k].change[i];
+    add_scaled(-share[k], pairs_[k].change.data(), size, q.data());
   }
   if (!pairs_.empty()) {
     const Pair& last = pairs_.back();
@@ -119,7 +120,7 @@ std::vector<double> Lbfgs::direction() const {
   }
   for (size_t k = 0; k < pairs_.size(); ++k) {
     const double back = share[k] - inner(pairs_[k].change, q) / pairs_[k].curvature;
-    for (size_t i = 0; i < q.size(); ++i) q[i] += back * pairs_[k].step[i];
+    add_scaled(back, pairs_[k].step.data(), size, q.data());
   }
   return q;
 }

@@ -4,7 +4,8 @@
 
 namespace boscage {
 
-std::span<const double> Plane::ones() const {
+std::span<const double> Plane::column(size_t j) const {
+  if (j < columns_.columns()) return columns_.column(j, place_);
   if (ones_.empty()) ones_.assign(columns_.rows(), 1.0);
   return ones_;
 }
@@ -17,38 +18,39 @@ void Plane::start_at(const Test& test, const Scaling& scaling) {
   }
   theta_[column] = 1.0;
   theta_.back() = -scaling.scaled(test.threshold, column);
-  rescore(-1);
+  find_threshold();
 }
 
 void Plane::start_at_random(uint64_t seed, uint64_t path, uint64_t draw) {
   const size_t size = theta_.size();
   for (size_t j = 0; j < size; ++j) theta_[j] = normal(seed, path, draw * size + j);
   theta_.back() = 0;
-  rescore(-1);
-}
-
-void Plane::start_at(std::span<const double> theta) {
-  theta_.assign(theta.begin(), theta.end());
-  rescore(-1);
+  find_threshold();
 }
 
 // A line through the plane itself, so that its gain is known: the threshold moves to its best place.
-void Plane::rescore(double gain) {
-  columns_.score(theta_, scores_);
-  gain_ = gain;
-  if (gain >= 0) return;
-  const CutPlace place = look(ones());
+void Plane::find_threshold() {
+  rescore();
+  gain_ = -1;
+  const CutPlace place = look_at_column(columns_.columns(), -1);
   if (place.is_valid()) take_column(place, columns_.columns());
 }
 
-void Plane::take(const CutPlace& place, std::span<const double> change) {
-  for (size_t j = 0; j < theta_.size(); ++j) theta_[j] += step_of(place) * change[j];
-  rescore(place.gain);
+// By the middle of the best interval of steps.
+void Plane::move(const CutPlace& place, std::span<const double> moves) {
+  const double step = place.threshold();
+  for (size_t i = 0; i < scores_.size(); ++i) scores_[i] += step * moves[i];
+  gain_ = place.gain;
+}
+
+void Plane::take(const CutPlace& place, std::span<const double> change, std::span<const double> moves) {
+  for (size_t j = 0; j < theta_.size(); ++j) theta_[j] += place.threshold() * change[j];
+  move(place, moves);
 }
 
 void Plane::take_column(const CutPlace& place, size_t j) {
-  theta_[j] += step_of(place);
-  rescore(place.gain);
+  theta_[j] += place.threshold();
+  move(place, column(j));
 }
 
 }  // namespace boscage

@@ -25,18 +25,22 @@ class Plane {
   void start_at(const Test& test, const Scaling& scaling);
   // A random direction; like every start it is moved to its best threshold.
   void start_at_random(uint64_t seed, uint64_t path, uint64_t draw);
-  void start_at(std::span<const double> theta);
 
-  // The best step along theta + step * change, where change adds `moves` to the scores.
-  CutPlace look(std::span<const double> moves) const { return node_.find_step(scores_, moves, scratch_); }
-  CutPlace look_at_column(size_t j) const { return look(j < columns_.columns() ? columns_.column(j, place_) : ones()); }
-  void take(const CutPlace& place, std::span<const double> change);
+  // The best step along theta + step * change, where change adds `moves` to the scores, if one gains more than `beat`.
+  CutPlace look(std::span<const double> moves, double beat) const {
+    return node_.find_step(scores_, moves, beat, scratch_);
+  }
+  CutPlace look_at_column(size_t j, double beat) const { return look(column(j), beat); }
+  void take(const CutPlace& place, std::span<const double> change, std::span<const double> moves);
   void take_column(const CutPlace& place, size_t j);
+  // The scores afresh: those of many steps have many roundings.
+  void rescore() { columns_.score(theta_, scores_); }
   size_t coefficients() const { return theta_.size(); }
 
  private:
-  std::span<const double> ones() const;
-  void rescore(double gain);
+  std::span<const double> column(size_t j) const;  // of ones, for the bias
+  void find_threshold();
+  void move(const CutPlace& place, std::span<const double> moves);
 
   const ScaledColumns& columns_;
   const NodeCutter& node_;
@@ -45,8 +49,5 @@ class Plane {
   mutable std::vector<double> ones_, place_;
   double gain_ = -1;
 };
-
-// The middle of the best interval of steps.
-inline double step_of(const CutPlace& place) { return place.threshold(); }
 
 }  // namespace boscage

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "lanes.hpp"
 #include "oblique/block_sum.hpp"
 
 namespace boscage {
@@ -11,6 +13,69 @@ namespace {
 
 // A column that varies less than this, or less than rounding beside its mean, is constant.
 constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 1e-14;
+
+// What is added up for a value: its distance to a centre in some unit, or the square of that.
+struct Measured {
+  std::span<const double> inverse_unit, centre;
+  bool squared;
+
+  BOSCAGE_INLINE double operator()(double x, size_t column) const {
+    const double off = x * inverse_unit[column] - centre[column];
+    return squared ? off * off : off;
+  }
+};
+
+constexpr int kRowsAtOnce = 4;
+
+// Adds `Count` rows that lie side by side, whatever is missing left out; several columns at once.
+template <bool squared, int Count, class T>
+BOSCAGE_INLINE void add_rows(const T* const* row, const double* w, int64_t columns, const double* __restrict unit,
+                             const double* __restrict centre, double* __restrict sums, double* __restrict weights) {
+  for (int64_t j = 0; j < columns; ++j) {
+    double sum = 0, weight = 0;
+    for (int r = 0; r < Count; ++r) {
+      const auto x = static_cast<double>(row[r][j]);
+      const double off = x * unit[j] - centre[j], added = w[r] * (squared ? off * off : off);
+      sum += x == x ? added : 0.0;
+      weight += x == x ? w[r] : 0.0;
+    }
+    sums[j] += sum;
+    weights[j] += weight;
+  }
+}
+
+template <bool squared, class T>
+BOSCAGE_INLINE void add_all_rows(const T* X, int64_t row_stride, int64_t rows, int64_t columns, const double* weight,
+                                 const Measured& value, double* sums) {
+  const double* unit = value.inverse_unit.data();
+  const double* centre = value.centre.data();
+  for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
+    const T* row[kRowsAtOnce];
+    double w[kRowsAtOnce];
+    const int64_t count = std::min<int64_t>(kRowsAtOnce, rows - i);
+    for (int64_t r = 0; r < count; ++r) {
+      row[r] = X + (i + r) * row_stride;
+      w[r] = weight == nullptr ? 1.0 : weight[i + r];
+    }
+    if (count == kRowsAtOnce) {
+      add_rows<squared, kRowsAtOnce>(row, w, columns, unit, centre, sums, sums + columns);
+    } else {
+      for (int64_t r = 0; r < count; ++r)
+        add_rows<squared, 1>(row + r, w + r, columns, unit, centre, sums, sums + columns);
+    }
+  }
+}
+
+BOSCAGE_CLONES void add_block(const float* X, int64_t row_stride, int64_t rows, int64_t columns, const double* weight,
+                              const Measured& value, double* sums) {
+  value.squared ? add_all_rows<true>(X, row_stride, rows, columns, weight, value, sums)
+                : add_all_rows<false>(X, row_stride, rows, columns, weight, value, sums);
+}
+BOSCAGE_CLONES void add_block(const double* X, int64_t row_stride, int64_t rows, int64_t columns, const double* weight,
+                              const Measured& value, double* sums) {
+  value.squared ? add_all_rows<true>(X, row_stride, rows, columns, weight, value, sums)
+                : add_all_rows<false>(X, row_stride, rows, columns, weight, value, sums);
+}
 
 template <class Rows>
 class ColumnSums;
@@ -22,34 +87,40 @@ class ColumnSums<Matrix<T>> {
       : X_(X), weight_(weight), pool_(pool), control_(control), blocks_(block_count(X.rows)) {}
 
   // For every column the sum of weight * value(x, column) over the rows that are there, and their weight.
-  template <class Value>
-  std::vector<double> operator()(const Value& value) {
+  std::vector<double> operator()(const Measured& value) {
     const int64_t d = X_.columns, width = 2 * d;
     std::vector<double> parts(static_cast<size_t>(std::max<int64_t>(blocks_, 1) * width), 0.0);
     for_blocks(blocks_, pool_.threads() > 1 ? &pool_ : nullptr, [&](int64_t block) {
       control_.check();
       double* sums = parts.data() + block * width;
       const int64_t begin = block * kBlockRows, end = std::min(X_.rows, begin + kBlockRows);
-      const auto add = [&](int64_t row, int64_t column) {
-        const auto x = static_cast<double>(X_(row, column));
-        if (std::isnan(x)) return;
-        const double w = weight_.empty() ? 1.0 : weight_[static_cast<size_t>(row)];
-        sums[column] += w * value(x, static_cast<size_t>(column));
-        sums[d + column] += w;
-      };
-      if (X_.column_stride <= X_.row_stride) {
-        for (int64_t row = begin; row < end; ++row)
-          for (int64_t column = 0; column < d; ++column) add(row, column);
-      } else {
-        for (int64_t column = 0; column < d; ++column)
-          for (int64_t row = begin; row < end; ++row) add(row, column);
+      if (X_.column_stride == 1) {
+        add_block(X_.data + begin * X_.row_stride, X_.row_stride, end - begin, d,
+                  weight_.empty() ? nullptr : weight_.data() + begin, value, sums);
+        return;
       }
+      for (int64_t column = 0; column < d; ++column) add_column(column, begin, end, value, sums);
     });
     add_pairwise(parts, blocks_, width);
     return parts;
   }
 
  private:
+  // In the order of add_block, so that the layout of X makes no difference.
+  void add_column(int64_t column, int64_t begin, int64_t end, const Measured& value, double* sums) const {
+    const int64_t whole = begin + (end - begin) / kRowsAtOnce * kRowsAtOnce;
+    double sum = 0, weight = 0;
+    for (int64_t row = begin; row < end; ++row) {
+      const auto x = static_cast<double>(X_(row, column));
+      const double w = weight_.empty() ? 1.0 : weight_[static_cast<size_t>(row)];
+      if (!std::isnan(x)) sum += w * value(x, static_cast<size_t>(column));
+      if (!std::isnan(x)) weight += w;
+      if (row < whole && (row - begin) % kRowsAtOnce != kRowsAtOnce - 1) continue;
+      sums[column] += std::exchange(sum, 0.0);
+      sums[X_.columns + column] += std::exchange(weight, 0.0);
+    }
+  }
+
   const Matrix<T>& X_;
   std::span<const double> weight_;
   Pool& pool_;
@@ -64,8 +135,7 @@ class ColumnSums<SparseRows<T, Index>> {
   ColumnSums(const SparseRows<T, Index>& X, std::span<const double> weight, Pool&, const Control& control)
       : X_(X), weight_(weight), control_(control) {}
 
-  template <class Value>
-  std::vector<double> operator()(const Value& value) {
+  std::vector<double> operator()(const Measured& value) {
     const auto d = static_cast<size_t>(X_.columns);
     std::vector<double> sums(2 * d, 0.0), present(d, 0.0), missing(d, 0.0);
     double all = 0;
@@ -130,13 +200,11 @@ template <class Rows>
 Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnSums<Rows>& sums) {
   const auto d = static_cast<size_t>(X.columns);
   Scaling out{std::vector<double>(d, 0.0), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0)};
-  const auto first = sums([&](double x, size_t j) { return x / unit[j]; });
-  std::vector<double> centre(d, 0.0);
+  std::vector<double> centre(d, 0.0), inverse(unit);  // of powers of two: products with them are exact
+  for (double& value : inverse) value = 1.0 / value;
+  const auto first = sums({inverse, centre, false});
   for (size_t j = 0; j < d; ++j) centre[j] = first[d + j] > 0 ? first[j] / first[d + j] : 0.0;
-  const auto second = sums([&](double x, size_t j) {
-    const double off = x / unit[j] - centre[j];
-    return off * off;
-  });
+  const auto second = sums({inverse, centre, true});
   for (size_t j = 0; j < d; ++j) {
     const double deviation = second[d + j] > 0 ? std::sqrt(second[j] / second[d + j]) : 0.0;
     out.mean[j] = centre[j] * unit[j];

@@ -2,18 +2,25 @@
 //
 // A row goes right with probability s(z), z = theta.x + bias, left with s(-z); E is the entropy (bits) that is left,
 // divided by the node's weight, plus l2 / (2 sqrt(weight)) |theta|^2 without the bias. Every sum is made over blocks
-// of rows in a fixed order. Knows nothing of the optimiser or of hard cuts.
+// of rows in a fixed order. Small tiles are in double precision; large ones in single precision, which is half as much
+// to read. Knows nothing of the optimiser or of hard cuts.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "oblique/soft_entropy_kernel.hpp"
 #include "oblique/tile.hpp"
 #include "parallel.hpp"
 #include "scan.hpp"
 
 namespace boscage {
+
+// Is a tile so large that one reading must do for value and gradient? It should then be in single precision, its rows
+// by class.
+bool is_large_tile(int64_t rows, int64_t columns, int classes);
 
 template <class T>
 class SoftEntropy {
@@ -26,10 +33,11 @@ class SoftEntropy {
   double value(std::span<const double> theta);
   // At the point of the last value().
   std::span<const double> gradient();
-  // Is a tile so large that one reading must do for value and gradient? Its rows should then stand by class.
-  static bool is_large(int64_t rows, int64_t columns, int classes);
 
  private:
+  static constexpr bool kReadsOnce = std::is_same_v<T, float>;
+
+  BlockRows block_rows(int64_t first_group);
   template <class Kernel>
   void add_blocks(int64_t width, const Kernel& kernel);
 
@@ -39,7 +47,6 @@ class SoftEntropy {
   Pool* pool_;
   const Control& control_;
   int64_t blocks_;
-  bool reads_once_ = false;
   std::vector<uint32_t> label_;        // by row, filled up to a whole group
   LineVector<double> weight_, slope_;  // weight 0 in the filled-up rows; slope = weight s(z) s(-z)
   LineVector<double> parts_;           // sums of each block

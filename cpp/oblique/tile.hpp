@@ -4,9 +4,10 @@
 // multiplied at once whatever the number of columns. The last group is filled up with rows of zeros.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "lanes.hpp"
@@ -16,29 +17,33 @@
 
 namespace boscage {
 
+// A group in single precision, of all columns of rows that lie in one piece; centre and factor: see Scaling::scaled.
+void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
+                const double* factor, float* out);
+void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
+                const double* factor, float* out);
+
 template <class T>
 class Tile {
  public:
-  Tile(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows, std::span<const uint32_t> columns,
-       Pool* pool)
+  template <class Stored>
+  Tile(const Matrix<Stored>& X, const Scaling& scaling, std::span<const uint32_t> rows,
+       std::span<const uint32_t> columns, Pool* pool)
       : rows_(static_cast<int64_t>(rows.size())), columns_(static_cast<int64_t>(columns.size())) {
-    const int64_t groups = (rows_ + kLanes - 1) / kLanes;
-    values_.resize(static_cast<size_t>(groups * kLanes * columns_));
-    const bool by_column = X.column_stride > X.row_stride;
+    values_.resize(static_cast<size_t>(groups() * kLanes * columns_));
+    const bool whole = std::is_same_v<T, float> && X.column_stride == 1 && columns_ == X.columns;
+    const HalfScaling half = whole ? HalfScaling(scaling) : HalfScaling();
     for_blocks(block_count(rows_), pool, [&](int64_t block) {
-      const int64_t begin = block * kBlockRows, end = std::min(rows_, begin + kBlockRows);
-      const auto put = [&](int64_t i, int64_t j) {
-        const uint32_t column = columns[static_cast<size_t>(j)];
-        const auto x = static_cast<double>(X(rows[static_cast<size_t>(i)], column));
-        const double value = scaling.scaled(x, column);
-        place(i, j) = std::isnan(value) ? T(0) : static_cast<T>(value);
-      };
-      if (by_column) {
-        for (int64_t j = 0; j < columns_; ++j)
-          for (int64_t i = begin; i < end; ++i) put(i, j);
-      } else {
-        for (int64_t i = begin; i < end; ++i)
-          for (int64_t j = 0; j < columns_; ++j) put(i, j);
+      const int64_t begin = block * kBlockGroups, end = std::min(groups(), begin + kBlockGroups);
+      for (int64_t g = begin; g < end; ++g) {
+        const uint32_t* row = rows.data() + g * kLanes;
+        if constexpr (std::is_same_v<T, float>) {
+          if (whole && rows_ - g * kLanes >= kLanes) {
+            fill_group(X.data, X.row_stride, row, columns_, half.centre.data(), half.factor.data(), place(g, 0));
+            continue;
+          }
+        }
+        for (int64_t j = 0; j < columns_; ++j) put(X, scaling, row, columns[static_cast<size_t>(j)], g, j);
       }
     });
   }
@@ -49,8 +54,31 @@ class Tile {
   const T* group(int64_t number) const { return values_.data() + number * kLanes * columns_; }
 
  private:
-  T& place(int64_t row, int64_t column) {
-    return values_[static_cast<size_t>((row / kLanes) * kLanes * columns_ + column * kLanes + row % kLanes)];
+  static constexpr int64_t kBlockGroups = kBlockRows / kLanes;
+
+  // The two numbers of every column in Scaling::scaled.
+  struct HalfScaling {
+    HalfScaling() = default;
+    explicit HalfScaling(const Scaling& scaling) : centre(scaling.mean), factor(scaling.inverse) {
+      for (double& value : centre) value *= 0.5;
+      for (double& value : factor) value *= 2.0;
+    }
+    std::vector<double> centre, factor;
+  };
+
+  T* place(int64_t group, int64_t column) { return values_.data() + (group * columns_ + column) * kLanes; }
+
+  // The values of a column in up to eight rows; zeros behind them.
+  template <class Stored>
+  void put(const Matrix<Stored>& X, const Scaling& scaling, const uint32_t* row, uint32_t column, int64_t g,
+           int64_t j) {
+    T* out = place(g, j);
+    const int64_t count = std::min(kLanes, rows_ - g * kLanes);
+    for (int64_t lane = 0; lane < count; ++lane) {
+      const double value = scaling.scaled(static_cast<double>(X(row[lane], column)), column);
+      out[lane] = value == value ? static_cast<T>(value) : T(0);
+    }
+    std::fill(out + count, out + kLanes, T(0));
   }
 
   int64_t rows_, columns_;

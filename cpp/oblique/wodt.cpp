@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "oblique/dense_entropy.hpp"
 #include "oblique/minimise.hpp"
-#include "oblique/soft_entropy.hpp"
 #include "oblique/sparse_entropy.hpp"
 #include "rng.hpp"
 
@@ -16,59 +15,12 @@ namespace {
 // Starts tried beyond n_init while no start has led to a valid cut.
 constexpr int kMoreStarts = 2;
 
-// The rows of a node as they are, or one class after the other.
-class OrderedRows {
- public:
-  OrderedRows(const NodeOffers& offers, bool by_class) : rows(offers.rows()), local(offers.node().local()) {
-    if (!by_class) return;
-    std::vector<uint32_t> order(rows.size());
-    std::iota(order.begin(), order.end(), 0U);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return local[a].label < local[b].label; });
-    for (const uint32_t i : order) {
-      own_rows_.push_back(rows[i]);
-      own_local_.push_back(local[i]);
-    }
-    rows = own_rows_;
-    local = own_local_;
-  }
-  OrderedRows(const OrderedRows&) = delete;
-  OrderedRows& operator=(const OrderedRows&) = delete;
-
-  std::span<const uint32_t> rows;
-  std::span<const WeightedRow> local;
-
- private:
-  std::vector<uint32_t> own_rows_;
-  std::vector<WeightedRow> own_local_;
-};
-
 // The soft entropy of a node in some of its columns, for dense and for sparse rows.
 template <class T>
-class DenseObjective {
- public:
-  DenseObjective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
-                 std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control)
-      : order_(offers, SoftEntropy<T>::is_large(static_cast<int64_t>(offers.rows().size()),
-                                                static_cast<int64_t>(columns.size()), offers.node().classes())),
-        tile_(X, data.scaling, order_.rows, columns, inner),
-        entropy_(tile_, order_.local, offers.node().classes(), l2, inner, control) {}
-  DenseObjective(const DenseObjective&) = delete;  // the entropy looks into the tile
-  DenseObjective& operator=(const DenseObjective&) = delete;
-
-  double value(std::span<const double> theta) { return entropy_.value(theta); }
-  std::span<const double> gradient() { return entropy_.gradient(); }
-
- private:
-  OrderedRows order_;
-  Tile<T> tile_;
-  SoftEntropy<T> entropy_;
-};
-
-template <class T>
-DenseObjective<T> make_objective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
-                                 std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control) {
-  return DenseObjective<T>(X, data, offers, columns, l2, inner, control);
+DenseEntropy make_objective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
+                            std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control) {
+  return DenseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), offers.node().classes(), l2,
+                      inner, control);
 }
 
 template <class T, class Index>

@@ -45,6 +45,75 @@ TEST("scores are put in order, few and many, equal and of all sizes") {
   }
 }
 
+namespace {
+
+// Rows on their way through a hyperplane: some never cross it, some do together.
+struct Line {
+  std::vector<double> start, change;
+  std::vector<WeightedRow> weighted;
+  std::vector<uint32_t> rows;
+
+  Line(size_t n, uint64_t seed, bool equal_weights) {
+    for (size_t i = 0; i < n; ++i) {
+      const double x = normal(seed, 1, i);
+      start.push_back(seed % 3 == 0 ? std::round(4 * x) : x);
+      change.push_back(i % 17 == 0 ? 0.0 : (seed % 3 == 0 ? std::round(3 * normal(seed, 2, i)) : normal(seed, 2, i)));
+      const double noise = normal(seed, 3, i);
+      weighted.push_back({equal_weights ? 1.0 : static_cast<double>(1 + i % 4),
+                          static_cast<uint32_t>(start[i] + 0.3 * change[i] + noise > 0 ? 0 : 1 + i % 2)});
+      rows.push_back(static_cast<uint32_t>(i));
+    }
+  }
+
+  // What the cut at a step is worth, by moving every row.
+  double gain_at(const NodeCutter& node, double step) const {
+    std::vector<double> scores(start);
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] += step * change[i];
+    MeasuredTest measured;
+    return node.measure(scores, 0.0, measured) ? measured.gain : -1;
+  }
+};
+
+}  // namespace
+
+TEST("the best step is the best of all, and bounds leave out no better one") {
+  const std::vector<AnyCriterion> criteria{Gini{}, Entropy{}, Sqrt{}, Separation{}};
+  CutScratch scratch;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    const Line line(seed % 2 ? 900 : 120, seed, seed % 4 < 2);
+    Limits limits;
+    limits.min_samples_leaf = 1 + static_cast<int64_t>(seed % 5) * 10;
+    const NodeCutter node(line.rows, line.weighted, 3, criteria[seed % criteria.size()], limits);
+    const CutPlace best = node.find_step(line.start, line.change, -1, scratch);
+    CHECK(best.is_valid() && best.low < best.high);
+    CHECK(std::abs(best.gain - line.gain_at(node, best.threshold())) <= 1e-9 * node.potential());
+    for (size_t i = 0; i < line.start.size(); ++i) {  // just behind the step at which any row crosses
+      const double step = -line.start[i] / line.change[i];
+      if (std::isfinite(step)) CHECK(line.gain_at(node, step + 1e-9) <= best.gain + 1e-9 * node.potential());
+    }
+    for (const double share : {0.0, 0.5, 0.9, 0.999}) {
+      const CutPlace found = node.find_step(line.start, line.change, share * best.gain, scratch);
+      CHECK(found.low == best.low && found.high == best.high &&
+            std::abs(found.gain - best.gain) <= 1e-12 * node.potential());
+    }
+    const CutPlace none = node.find_step(line.start, line.change, best.gain * (1 + 1e-9), scratch);
+    CHECK(!none.is_valid() || none.gain <= best.gain * (1 + 1e-9));
+  }
+}
+
+TEST("wide dot products have the bits of the plain one") {
+  for (const size_t size : {1UL, 7UL, 8UL, 201UL}) {
+    std::vector<double> a, b;
+    for (size_t i = 0; i < 3 * size; ++i) a.push_back(normal(21, size, i)), b.push_back(normal(22, size, i));
+    const auto n = static_cast<int64_t>(size);
+    CHECK(wide_dot(a.data(), b.data(), n) == dot(a.data(), b.data(), n));
+    const std::vector<uint32_t> rows{2, 0};
+    double out[2];
+    dot_rows(a.data(), b.data(), n, n, rows, out);
+    for (size_t i = 0; i < 2; ++i) CHECK(out[i] == dot(a.data(), b.data() + rows[i] * size, n));
+  }
+}
+
 TEST("L-BFGS finds the bottom of a crooked valley") {
   LbfgsOptions options;
   options.max_iter = 500;
