@@ -226,7 +226,7 @@ def test_all_papers_go_into_folders_of_their_own(tmp_path, monkeypatch):
 def small_wodt(monkeypatch):
     from boscage.experiments import wodt
 
-    spend = {"folds": 3, "trials": 1, "cap": 0.5, "rows": 200, "deep rows": 200}
+    spend = {"folds": 3, "trials": 1, "small trials": 1, "cap": 0.5, "rows": 200, "deep rows": 200}
     monkeypatch.setattr(wodt, "SPEND", {"quick": spend})
     monkeypatch.setattr(wodt, "DATA", ("iris", "wine", "letter"))
     monkeypatch.setattr(wodt, "DEEP_DATA", ("wine",))

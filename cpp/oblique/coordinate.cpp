@@ -103,7 +103,10 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
   const ScaledColumns columns(data, offers.rows());
   // As published: with fewer rows than two per column an oblique test would only fit noise. Copies do not count, so
   // that weight 2 is a row twice.
-  if (from_axis && !columns.has_distinct_rows(2 * columns.columns())) return;
+  if (!columns.has_distinct_rows(2 * columns.columns())) {
+    if (!from_axis) offers.offer_axis();
+    return;
+  }
   const auto axis = from_axis ? offers.best().test : Test{};
   std::vector<double> best;
   double best_gain = offers.best_gain();

@@ -44,14 +44,18 @@ FILES = {"protein": "protein-part"}  # not whole: see the page on data
 PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER_FOLDS = 5
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
+# CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
+ELIMINATIONS = (0.2, 0.5, 0.8, 1.0)
+NO_INNER_FOLD = 5_000_000
 DEPTHS = tuple(range(2, 21, 2))
 DEEP_DATA = ("usps", "protein", "connect4", "mnist")
 DEEP_METHODS = ("WODT", "APDT", "CO2r", "OC1", "CART-LCr")
 PAPER_RUNS = 50
 MOST_ROWS = 11_000  # of sets that are cross-validated
+SMALL_ROWS = 1000  # of sets with as many trials as in the paper
 SPEND: dict[str, dict[str, Any]] = {
-    "quick": {"folds": 5, "trials": 1, "cap": 2.0, "rows": 1000, "deep rows": 2000},
-    "full": {"folds": 5, "trials": 2, "cap": 120.0, "rows": 10**9, "deep rows": 10**9},
+    "quick": {"folds": 5, "trials": 1, "small trials": 1, "cap": 2.0, "rows": 1000, "deep rows": 2000},
+    "full": {"folds": 5, "trials": 2, "small trials": 10, "cap": 120.0, "rows": 10**9, "deep rows": 10**9},
 }
 
 
@@ -78,6 +82,7 @@ class _Plan:
         self.job = job
         spend = {**SPEND[job.budget], **{k: v for k, v in job.options.items() if k in ("folds", "trials", "cap")}}
         self.folds, self.trials, self.cap = int(spend["folds"]), int(spend["trials"]), float(spend["cap"])
+        self.small_trials = int(job.options.get("trials", spend["small trials"]))
         self.rows, self.deep_rows = spend["rows"], spend["deep rows"]
         self.methods = methods(self.cap)
         self.chosen_data = _choice("data", job.options.get("data"), DATA)
@@ -94,6 +99,13 @@ class _Plan:
             return known
         return self.job.cell(name, settings, work)
 
+    def trials_of(self, data: str) -> int:
+        """Return how often a set is dealt into folds."""
+        found = rows_of(data)
+        if found is None or len(found[1]) > MOST_ROWS:
+            return 1
+        return self.small_trials if len(found[1]) <= SMALL_ROWS else self.trials
+
     def known(self, kind: str, data: str, method: str, trial: int) -> dict[str, Any] | None:
         """Return a cell that is there already."""
         return self.job.known(*self._key(kind, data, method, trial))
@@ -102,6 +114,8 @@ class _Plan:
         settings: dict[str, Any] = {"data": data, "method": method, "folds": self.folds, "trial": trial}
         if method == "WODT":
             settings["wodt"] = {"penalties": PENALTIES, "bits": BITS, "folds": INNER_FOLDS}
+        if method == "CART-LC":
+            settings["cart-lc"] = {"eliminations": ELIMINATIONS, "folds": INNER_FOLDS}
         if method not in ("WODT", "as published", "APDT"):
             settings["cap"] = self.cap
         return f"{kind} {data} {method} trial {trial}", settings
@@ -140,11 +154,15 @@ def cuts(X: Any, y: Any, folds: int, trial: int) -> list[tuple[Any, Any]]:
     return parts if len(y) <= MOST_ROWS else parts[:1]
 
 
+def _inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
+    parts = list(StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed).split(X, y))
+    return parts[:1] if X.size >= ONE_INNER_FOLD else parts
+
+
 def validated(X: Any, y: Any, seed: int) -> tuple[float, float]:
     """Return the penalty and the bits whose trees err least on folds of these rows; the larger ones on ties."""
     right = np.zeros((len(PENALTIES), len(BITS)))
-    parts = list(StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed).split(X, y))
-    for inner, outer in parts[:1] if X.size >= ONE_INNER_FOLD else parts:
+    for inner, outer in _inner_cuts(X, y, seed):
         for i, l2 in enumerate(PENALTIES):
             tree = fit(WeightedOblique(l2=l2), X[inner], y[inner], seed)[0]
             for j, bits in enumerate(BITS):
@@ -153,6 +171,18 @@ def validated(X: Any, y: Any, seed: int) -> tuple[float, float]:
                 right[i, j] += np.sum(tree.classes_[pruned.value.argmax(axis=1)[leaf]] == y[outer])
     i, j = np.argwhere(right == right.max())[-1]
     return PENALTIES[i], BITS[j]
+
+
+def validated_elimination(X: Any, y: Any, seed: int, cap: float) -> float:
+    """Return the elimination of CART-LC whose trees err least on folds of these rows; the smallest on ties."""
+    if X.size >= NO_INNER_FOLD:
+        return ELIMINATIONS[0]
+    right = np.zeros(len(ELIMINATIONS))
+    for inner, outer in _inner_cuts(X, y, seed):
+        for i, share in enumerate(ELIMINATIONS):
+            tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
+            right[i] += np.sum(tree.predict(X[outer]) == y[outer])
+    return ELIMINATIONS[int(right.argmax())]
 
 
 def fit(splits: Any, X: Any, y: Any, seed: int, bits: float = 0.0) -> tuple[TopDownTreeClassifier, float, bool]:
@@ -176,6 +206,8 @@ def _cross_validate(data: str, method: str, make: Callable[[], Any], folds: int,
         if method == "WODT":
             l2, bits = validated(X[train], y[train], seed)
             splits = WeightedOblique(l2=l2)
+        elif method == "CART-LC":
+            splits.elimination = validated_elimination(X[train], y[train], seed, splits.time_limit)
         spent = time.process_time() - start
         tree, seconds, capped = fit(splits, X[train], y[train], seed, bits)
         result["accuracy"].append(float(tree.score(X[test], y[test])))
@@ -189,10 +221,8 @@ def _cross_validate(data: str, method: str, make: Callable[[], Any], folds: int,
 
 def _collected(plan: _Plan, data: str, method: str) -> dict[str, Any] | None:
     """Join the trials of a cell of the tables."""
-    found = rows_of(data)
-    trials = plan.trials if found is not None and len(found[1]) <= MOST_ROWS else 1
     parts = []
-    for trial in range(trials):
+    for trial in range(plan.trials_of(data)):
 
         def work(trial: int = trial) -> dict[str, Any]:
             return _cross_validate(data, method, plan.methods[method], plan.folds, trial)
@@ -289,11 +319,13 @@ def _verdict(found: dict[str, dict[str, Any]], number: int, folds: int) -> str:
 
 def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows: list[list[str]], more: str) -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    penalties, bits = (", ".join(f"{value:g}" for value in values) for values in (PENALTIES, BITS))
+    penalties, bits, shares = (", ".join(f"{x:g}" for x in values) for values in (PENALTIES, BITS, ELIMINATIONS))
     made = (f"WODT, one configuration for all sets: the penalty l2 (of {penalties}) and the bits of entropy that "
             f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
-            f"{INNER_FOLDS} folds, or one where X is large; its time includes that. "
-            f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials, cap "
+            f"{INNER_FOLDS} folds, or one where X is large; its time includes that. So is the share of terms that "
+            f"CART-LC takes out (of {shares}; {ELIMINATIONS[0]:g} for the largest X). "
+            f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials, {plan.small_trials} of them up to "
+            f"{SMALL_ROWS:,} rows, cap "
             f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
     plan.job.write(f"wodt-{name}.md", f"# {title}\n\n{text}\n\n{markdown_table(header, rows)}\n\n{more}\n\n{made}\n")
 

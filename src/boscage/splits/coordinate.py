@@ -23,8 +23,8 @@ class OC1(TimedFamily):
     Parameters
     ----------
     init : {"axis", "random"}, default="axis"
-        First start: the best test of a single column (which is kept where it is better, and alone at nodes with
-        fewer than two different rows for each column), or a random hyperplane.
+        First start: the best test of a single column (which is kept where it is better), or a random hyperplane.
+        Nodes with fewer than two different rows for each column get the best test of a single column, as published.
     n_restarts : int, default=20
         Starts at each node, at least 1; all but the first are random.
     n_jumps : int, default=5
