@@ -6,6 +6,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -29,6 +30,17 @@ def seconds(call: Callable[[], Any], repeats: int = 3, budget: float = 30.0) -> 
         if spent > budget:
             break
     return best
+
+
+def in_turns(first: Callable[[], Any], second: Callable[[], Any], rounds: int = 9) -> tuple[float, float]:
+    """Median CPU times of two calls that take turns, so that a slow minute of the machine is slow for both."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for call, found in zip((first, second), times, strict=True):
+            start = time.process_time()
+            call()
+            found.append(time.process_time() - start)
+    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def wall_seconds(call: Callable[[], Any], repeats: int = 3) -> float:

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from _measure import data_folder, geometric_mean, report, seconds
+from _measure import data_folder, geometric_mean, in_turns, report, seconds
 from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
 from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
@@ -134,7 +134,7 @@ def plain() -> None:
         ours = TopDownTreeClassifier(splits=WeightedOblique(l2=0.03), criterion="entropy", random_state=0)
         theirs = PlainWODT(0.03)
         with threadpool_limits(1):
-            our_time, their_time = seconds(partial(ours.fit, X, y), 5), seconds(partial(theirs.fit, X, y), 3)
+            our_time, their_time = in_turns(partial(ours.fit, X, y), partial(theirs.fit, X, y))
         rows.append(
             {
                 "data": name,
@@ -154,12 +154,14 @@ def plain() -> None:
     for n, trees in ((2000, 1), (60, 20)):
         problems = [(rng.normal(size=(n, 10)), rng.integers(0, 3, n)) for _ in range(trees)]
         with threadpool_limits(1):
-            our_time = seconds(lambda problems=problems: [make().fit(X, y) for X, y in problems], 5)
-            their_time = seconds(lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems], 3)
+            our_time, their_time = in_turns(
+                lambda problems=problems: [make().fit(X, y) for X, y in problems],
+                lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems],
+            )
         rows.append({"data": f"noise, {trees} tree{'s' * (trees > 1)}", "rows": n, "columns": 10,
                      "boscage s": our_time, "NumPy and SciPy s": their_time,
                      "times faster": their_time / our_time})  # fmt: skip
-    report("oblique_plain", "WODT (l2=.03) against the same algorithm in NumPy and SciPy (CPU s)", rows)
+    report("oblique_plain", "WODT (l2=.03) against the same algorithm in NumPy and SciPy (CPU s, in turns)", rows)
 
 
 def peer() -> None:
