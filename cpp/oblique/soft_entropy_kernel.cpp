@@ -18,6 +18,7 @@ constexpr int kTogether = 4;  // groups at once
 // precision.
 constexpr int64_t kRun = 16;
 constexpr int kMostRounds = 8;
+constexpr int64_t kLine = 16;  // numbers in a cache line
 
 // z of `Count` groups of rows at once.
 template <int Count>
@@ -150,8 +151,8 @@ class ClassRun {
   BOSCAGE_INLINE void add_products(const float* group, const Singles* c) {
     const int64_t stride = kLanes * columns_;
     for (int64_t at = 0; at < stride; at += kLanes) {
-      // These values are in the cache: meanwhile the memory can bring the next ones.
-      for (int g = 0; g < kTogether; ++g) __builtin_prefetch(group + (kTogether + g) * stride + at, 0, 2);
+      if (at % kLine == 0)  // these values are in the cache: meanwhile the memory can bring the next ones
+        for (int g = 0; g < kTogether; ++g) __builtin_prefetch(group + (kTogether + g) * stride + at, 0, 2);
       Singles part = c[0] * load_singles(group + at);
       for (int g = 1; g < kTogether; ++g) part += c[g] * load_singles(group + g * stride + at);
       if constexpr (!first) part += load_singles(memory_ + at);

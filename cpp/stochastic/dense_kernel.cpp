@@ -13,7 +13,6 @@
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define BOSCAGE_SETS 1
-#include <immintrin.h>
 #pragma GCC push_options
 #pragma GCC target("avx2")
 #define BOSCAGE_SET avx2

@@ -34,20 +34,9 @@ struct Columns {
   }
 };
 
-#if BOSCAGE_WIDTH == 8
-// One instruction, where the compiler makes five of the general form.
-inline Doubles widened(const float* x) { return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(x)); }
-inline Doubles widened(const double* x) { return *packs(x); }
-#else
-template <class T>
-inline Doubles widened(const T* x) {
-  return __builtin_convertvector(*packs(x), Doubles);
-}
-#endif
-
 template <class T, bool shifted>
 inline void load(const T* x, const double* shift, int p, Doubles& value) {
-  value = widened(x + p * BOSCAGE_WIDTH);
+  value = __builtin_convertvector(packs(x)[p], Doubles);
   if constexpr (shifted) value -= packs(shift)[p];
 }
 
