@@ -61,6 +61,18 @@ def test_large_nodes_are_read_once_in_single_precision(rng, classes, dtype):
         np.testing.assert_array_equal(threads, gradient)
 
 
+def test_single_precision_of_large_nodes_takes_weights_and_scores_of_any_size(rng):
+    """Weights far from 1 give the same result; slopes that vanish on one side of the plane do no harm."""
+    X, y, w = rng.normal(size=(5001, 30)), rng.integers(0, 3, 5001).astype(np.int32), rng.uniform(0, 2, 5001)
+    for size in (1.0, 300.0):
+        theta = size * rng.normal(size=31)
+        expected, slope = soft_entropy(theta, X, y, w, 3, 0.0)
+        for unit in (1.0, 2.0**-100, 2.0**100):
+            value, gradient = _core.soft_entropy(X, y, unit * w, 3, 0.0, theta, 1)
+            assert value == pytest.approx(expected, rel=1e-7)
+            np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-4 * np.abs(slope).max())
+
+
 def test_gradient_against_finite_differences(rng):
     X, y, w = rng.normal(size=(60, 5)), rng.integers(0, 3, 60).astype(np.int32), rng.exponential(size=60)
     theta = rng.normal(size=6)

@@ -53,10 +53,12 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
   label_.assign(filled, rows.empty() ? 0 : rows.back().label);
   weight_.assign(filled, 0.0);
   slope_.assign(filled, 0.0);
+  for (const WeightedRow& row : rows) all_ += row.weight;
+  // About 1 each, as single precision wants them.
+  unit_ = kReadsOnce ? all_ / static_cast<double>(rows.size()) : 1.0;
   for (size_t i = 0; i < rows.size(); ++i) {
     label_[i] = rows[i].label;
-    weight_[i] = rows[i].weight;
-    all_ += rows[i].weight;
+    weight_[i] = rows[i].weight / unit_;
   }
   factor_.assign(static_cast<size_t>(classes), 0.0);
   gradient_.assign(static_cast<size_t>(size()), 0.0);
@@ -87,7 +89,7 @@ double SoftEntropy<T>::value(std::span<const double> theta) {
   });
   double squares = 0;
   for (size_t j = 0; j + 1 < theta_.size(); ++j) squares += theta_[j] * theta_[j];
-  return entropy_of_sides(parts_.data(), all_, factor_) + l2_ / (2 * std::sqrt(all_)) * squares;
+  return entropy_of_sides(parts_.data(), all_ / unit_, factor_) + l2_ / (2 * std::sqrt(all_)) * squares;
 }
 
 // kernel(tile, rows, sums) for every block; the `width` sums over all of them then begin parts_. Lanes are

@@ -43,7 +43,7 @@ class SoftEntropy {
 
   const Tile<T>& tile_;
   int classes_;
-  double l2_, all_ = 0;
+  double l2_, all_ = 0, unit_ = 1;  // weights are counted in units
   Pool* pool_;
   const Control& control_;
   int64_t blocks_;

@@ -11,6 +11,10 @@ namespace {
 
 typedef float Singles __attribute__((vector_size(32)));
 
+// Of numbers about 1 and below; what is too small to matter beside them is 0, for numbers below the normal range of
+// single precision are very slow.
+BOSCAGE_INLINE Singles narrow(Lanes value) { return __builtin_convertvector(value < 1e-20 ? Lanes{} : value, Singles); }
+
 BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cast<const LoadFloat*>(from); }
 
 constexpr int kTogether = 4;  // groups at once
@@ -75,7 +79,7 @@ BOSCAGE_INLINE void add_products(const double* group, int64_t columns, const Lan
   store(sums + columns * kLanes, bias);
 }
 BOSCAGE_INLINE void add_products(const float* group, int64_t columns, Lanes c, double* sums) {
-  const Singles single = __builtin_convertvector(c, Singles);
+  const Singles single = narrow(c);
   for (int64_t j = 0; j < columns; ++j) {
     const Singles product = single * load_singles(group + j * kLanes);
     store(sums + j * kLanes, load(sums + j * kLanes) + __builtin_convertvector(product, Lanes));
@@ -129,7 +133,7 @@ class ClassRun {
     for (int g = 0; g < kTogether; ++g) {
       const Lanes wide = load(slope + g * kLanes);
       bias_ += wide;
-      c[g] = __builtin_convertvector(wide, Singles);
+      c[g] = narrow(wide);
     }
     rounds_ == 0 ? add_products<true>(group, c) : add_products<false>(group, c);
     label_ = label;
