@@ -6,6 +6,7 @@
 #include "cut.hpp"
 #include "dot.hpp"
 #include "oblique/batches.hpp"
+#include "oblique/dense_entropy.hpp"
 #include "oblique/eigen.hpp"
 #include "oblique/lbfgs.hpp"
 #include "oblique/soft_entropy.hpp"
@@ -227,6 +228,44 @@ TEST("sparse rows have the scaling, value and gradient of dense ones") {
   const auto a = thin.gradient(), b = plain.gradient();
   for (size_t j = 0; j < theta.size(); ++j) CHECK(is_near(a[j], b[j], 1e-11));
   check_gradient(thin, theta);
+}
+
+TEST("a large node in single precision agrees with double precision, in any layout") {
+  constexpr int64_t n = 2503, d = 21;  // neither a multiple of eight
+  std::vector<double> by_row, by_column(n * d);
+  std::vector<uint32_t> rows, columns;
+  std::vector<WeightedRow> weighted;
+  for (int64_t i = 0; i < n; ++i) {
+    rows.push_back(static_cast<uint32_t>(n - 1 - i));
+    weighted.push_back({1.0 + static_cast<double>(i % 3), static_cast<uint32_t>(i * 7 % 4)});
+    for (int64_t j = 0; j < d; ++j)
+      by_row.push_back(i % 50 == 3 && j == 2 ? std::nan("")
+                                             : normal(31, static_cast<uint64_t>(i), static_cast<uint64_t>(j)));
+  }
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < d; ++j) by_column[static_cast<size_t>(j * n + i)] = by_row[static_cast<size_t>(i * d + j)];
+  const std::vector<float> singles(by_row.begin(), by_row.end());
+  for (uint32_t j = 0; j < d; ++j) columns.push_back(j);
+  const Scaling scaling{std::vector<double>(d, 0.25), std::vector<double>(d, 2.0), std::vector<double>(d, 0.5)};
+  std::vector<double> theta;
+  for (size_t j = 0; j <= d; ++j) theta.push_back(normal(32, 0, j));
+  const Control control;
+  const Matrix<double> X{by_row.data(), n, d, d, 1}, Y{by_column.data(), n, d, 1, n};
+  const Matrix<float> Z{singles.data(), n, d, d, 1};
+  const Tile<double> tile(X, scaling, rows, columns, nullptr);
+  SoftEntropy<double> full(tile, weighted, 4, 0.1, nullptr, control);
+  const double value = full.value(theta);
+  const auto found = full.gradient();
+  const auto check = [&](const auto& matrix) {
+    CHECK(is_large_tile(n, d, 4));
+    DenseEntropy single(matrix, scaling, rows, columns, weighted, 4, 0.1, nullptr, control);
+    CHECK(is_near(single.value(theta), value, 1e-8));
+    const auto gradient = single.gradient();
+    for (size_t j = 0; j < theta.size(); ++j) CHECK(std::abs(gradient[j] - found[j]) < 1e-7);
+  };
+  check(X);
+  check(Y);
+  check(Z);
 }
 
 TEST("columns of sparse rows are those of dense ones") {
