@@ -6,7 +6,6 @@ import json
 import math
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import time
@@ -32,15 +31,13 @@ def seconds(call: Callable[[], Any], repeats: int = 3, budget: float = 30.0) -> 
     return best
 
 
-def in_turns(first: Callable[[], Any], second: Callable[[], Any], rounds: int = 9) -> tuple[float, float]:
-    """Median CPU times of two calls that take turns, so that a slow minute of the machine is slow for both."""
-    times: tuple[list[float], list[float]] = ([], [])
+def in_turns(rounds: int, **calls: Callable[[], Any]) -> dict[str, list[float]]:
+    """CPU times of calls that take turns, so that a busy spell of the machine does not fall on one of them."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
-        for call, found in zip((first, second), times, strict=True):
-            start = time.process_time()
-            call()
-            found.append(time.process_time() - start)
-    return statistics.median(times[0]), statistics.median(times[1])
+        for name, call in calls.items():
+            times[name].append(seconds(call, repeats=1))
+    return times
 
 
 def wall_seconds(call: Callable[[], Any], repeats: int = 3) -> float:

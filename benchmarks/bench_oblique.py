@@ -134,7 +134,8 @@ def plain() -> None:
         ours = TopDownTreeClassifier(splits=WeightedOblique(l2=0.03), criterion="entropy", random_state=0)
         theirs = PlainWODT(0.03)
         with threadpool_limits(1):
-            our_time, their_time = in_turns(partial(ours.fit, X, y), partial(theirs.fit, X, y))
+            times = in_turns(9, ours=partial(ours.fit, X, y), theirs=partial(theirs.fit, X, y))
+        our_time, their_time = float(np.median(times["ours"])), float(np.median(times["theirs"]))
         rows.append(
             {
                 "data": name,
@@ -154,10 +155,12 @@ def plain() -> None:
     for n, trees in ((2000, 1), (60, 20)):
         problems = [(rng.normal(size=(n, 10)), rng.integers(0, 3, n)) for _ in range(trees)]
         with threadpool_limits(1):
-            our_time, their_time = in_turns(
-                lambda problems=problems: [make().fit(X, y) for X, y in problems],
-                lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems],
+            times = in_turns(
+                9,
+                ours=lambda problems=problems: [make().fit(X, y) for X, y in problems],
+                theirs=lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems],
             )
+        our_time, their_time = float(np.median(times["ours"])), float(np.median(times["theirs"]))
         rows.append({"data": f"noise, {trees} tree{'s' * (trees > 1)}", "rows": n, "columns": 10,
                      "boscage s": our_time, "NumPy and SciPy s": their_time,
                      "times faster": their_time / our_time})  # fmt: skip

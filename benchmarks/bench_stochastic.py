@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from _measure import report, seconds
+from _measure import in_turns, report, seconds
 from boscage import StochasticLinear, TopDownTreeClassifier
 
 
@@ -26,12 +26,8 @@ def fit(X, y, leaves=None, depth=None, **family):
 
 
 def lowest(rounds=5, **calls):
-    """Lowest seconds of each call, taken in turn, so that a busy spell of the machine does not fall on one of them."""
-    best = dict.fromkeys(calls, np.inf)
-    for _ in range(rounds):
-        for name, call in calls.items():
-            best[name] = min(best[name], seconds(call, repeats=1))
-    return best
+    """Lowest seconds of each call, taken in turn."""
+    return {name: min(times) for name, times in in_turns(rounds, **calls).items()}
 
 
 def one_split(X, y, rounds=21):

@@ -25,7 +25,6 @@ constexpr size_t kSampled = 31;
 struct StepBins {
   double scale, half;
 
-  size_t count() const { return 2 * static_cast<size_t>(half) + 1; }
   uint16_t operator()(double step) const {
     const auto from_end = static_cast<int32_t>(scale / (scale + std::abs(step)) * half);
     return static_cast<uint16_t>(step < 0 ? from_end : 2 * static_cast<int32_t>(half) - from_end);

@@ -23,6 +23,7 @@ constexpr int64_t kLanes = 8;
 
 typedef double Lanes __attribute__((vector_size(64)));
 typedef int64_t Bits __attribute__((vector_size(64)));
+typedef float Singles __attribute__((vector_size(32)));
 typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
 
@@ -33,8 +34,21 @@ BOSCAGE_INLINE Lanes load(const float* from) {
   return __builtin_convertvector(*reinterpret_cast<const LoadFloat*>(from), Lanes);
 }
 BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
+BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cast<const LoadFloat*>(from); }
+BOSCAGE_INLINE void store(float* to, Singles value) { *reinterpret_cast<LoadFloat*>(to) = value; }
 BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
 BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+
+// The dot product of dot.hpp, to be inlined into kernels: the same order of additions, the same bits.
+BOSCAGE_INLINE double dot_lanes(const double* a, const double* b, int64_t size) {
+  Lanes total{};
+  int64_t j = 0;
+  for (; j + kLanes <= size; j += kLanes) total += load(a + j) * load(b + j);
+  double lane[kLanes];
+  store(lane, total);
+  for (int k = 0; j < size; ++j, ++k) lane[k] += a[j] * b[j];
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
 
 // Memory that begins where a cache line does: lanes that cross lines cost twice.
 template <class T>

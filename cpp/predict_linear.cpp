@@ -8,17 +8,6 @@ namespace boscage {
 
 namespace {
 
-// dot.hpp's order of additions.
-BOSCAGE_INLINE double dot_lanes(const double* a, const double* b, int64_t size) {
-  Lanes total{};
-  int64_t j = 0;
-  for (; j + kLanes <= size; j += kLanes) total += load(a + j) * load(b + j);
-  double lane[kLanes];
-  store(lane, total);
-  for (int k = 0; j < size; ++j, ++k) lane[k] += a[j] * b[j];
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
-}
-
 BOSCAGE_CLONES void walk_kernel(const LinearNode* nodes, const double* weights, int64_t width,
                                 const double* const* rows, int64_t count, int32_t* leaves) {
   constexpr int64_t kTogether = 8;  // scores of different rows do not wait for each other

@@ -11,16 +11,24 @@ namespace boscage {
 
 namespace {
 
+// w.x of rows that need no conversion, NaN where a value is missing; false if they do.
+template <class Rows>
+bool dot_in_place(const Rows& X, std::span<const uint32_t> rows, const double* weights, double* scores) {
+  if constexpr (std::is_same_v<Rows, Matrix<double>>) {
+    if (X.column_stride == 1) {
+      dot_rows(weights, X.data, X.row_stride, X.columns, rows, scores);
+      return true;
+    }
+  }
+  return false;
+}
+
 // w.x of a row as prediction computes it: in the user's units, missing values at their mean.
 template <class T>
 double score_of(const Matrix<T>& X, const Scaling& scaling, uint32_t row, const double* weights,
                 std::vector<double>& buffer) {
-  if constexpr (std::is_same_v<T, double>) {
-    if (X.column_stride == 1) {
-      const double score = dot(weights, X.data + row * X.row_stride, X.columns);
-      if (score == score) return score;  // no value is missing
-    }
-  }
+  double score = 0;
+  if (dot_in_place(X, {&row, 1}, weights, &score) && score == score) return score;  // no value is missing
   buffer.resize(static_cast<size_t>(X.columns));
   for (int64_t j = 0; j < X.columns; ++j)
     buffer[static_cast<size_t>(j)] = scaling.plain(static_cast<double>(X(row, j)), static_cast<size_t>(j));
@@ -37,18 +45,6 @@ double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t 
     sum.add(j, scaling.plain(static_cast<double>(X.data[k]), static_cast<size_t>(j)) * weights[j]);
   }
   return sum.total();
-}
-
-// w.x of rows that need no conversion, NaN where a value is missing; false if they do.
-template <class Rows>
-bool dot_in_place(const Rows& X, std::span<const uint32_t> rows, const double* weights, double* scores) {
-  if constexpr (std::is_same_v<Rows, Matrix<double>>) {
-    if (X.column_stride == 1) {
-      dot_rows(weights, X.data, X.row_stride, X.columns, rows, scores);
-      return true;
-    }
-  }
-  return false;
 }
 
 template <class T>

@@ -106,15 +106,14 @@ size_t ObliquePass::size() const {
 }
 
 template <class T>
-ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass) : pass_(pass), row_(static_cast<size_t>(pass.columns())) {
+ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass)
+    : pass_(pass), half_(pass.scaling), row_(static_cast<size_t>(pass.columns())) {
   const auto link = [&](int32_t place) -> int32_t& {
     if (link_of_place_.size() <= static_cast<size_t>(place)) link_of_place_.resize(static_cast<size_t>(place) + 1, -1);
     return link_of_place_[static_cast<size_t>(place)];
   };
   for (size_t i = 0; i < pass.steps.size(); ++i) link(pass.steps[i].place) = static_cast<int32_t>(i);
   for (size_t i = 0; i < pass.leaves.size(); ++i) link(pass.leaves[i].place) = link_to_leaf(static_cast<int32_t>(i));
-  for (const double mean : pass.scaling.mean) half_mean_.push_back(0.5 * mean);
-  for (const double inverse : pass.scaling.inverse) two_inverse_.push_back(2.0 * inverse);
   first_task_.assign(pass.leaves.size() + 1, 0);
   needs_.assign(pass.leaves.size(), 0);
   size_t offset = 0;
@@ -211,9 +210,9 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
     const T* row = rows.X.data + here_[i] * rows.X.row_stride;
     double* scaled = scaled_.data() + i * d;
     if (rows.X.column_stride == 1) {
-      scale_row(row, half_mean_.data(), two_inverse_.data(), rows.X.columns, scaled);
+      scale_row(row, half_.centre.data(), half_.factor.data(), rows.X.columns, scaled);
     } else {
-      scale_body(row, rows.X.column_stride, half_mean_.data(), two_inverse_.data(), rows.X.columns, scaled);
+      scale_body(row, rows.X.column_stride, half_.centre.data(), half_.factor.data(), rows.X.columns, scaled);
     }
   }
 }

@@ -87,9 +87,9 @@ class ObliqueBlocks {
 
   const ObliquePass& pass_;
   std::vector<int32_t> link_of_place_;
-  std::vector<size_t> first_task_;                   // of each leaf, then the number of tasks
-  std::vector<size_t> offset_;                       // of each task in the sums
-  std::vector<double> half_mean_, two_inverse_;      // of each column
+  std::vector<size_t> first_task_;  // of each leaf, then the number of tasks
+  std::vector<size_t> offset_;      // of each task in the sums
+  HalfScaling half_;
   std::vector<uint8_t> needs_;                       // by leaf: which copies of its rows
   std::vector<double> row_;                          // one row in the user's units, without gaps
   std::vector<int64_t> found_, first_row_;           // rows in leaves, leaf by leaf; where each leaf's begin

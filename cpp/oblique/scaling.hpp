@@ -30,6 +30,16 @@ struct Scaling {
   }
 };
 
+// The two numbers of every column in Scaling::scaled: (0.5 x - centre) factor.
+struct HalfScaling {
+  HalfScaling() = default;
+  explicit HalfScaling(const Scaling& scaling) : centre(scaling.mean), factor(scaling.inverse) {
+    for (double& value : centre) value *= 0.5;
+    for (double& value : factor) value *= 2.0;
+  }
+  std::vector<double> centre, factor;
+};
+
 // weight may be empty: every row counts 1.
 Scaling make_scaling(const AnyRows& X, std::span<const double> weight, Pool& pool, const Control& control);
 

@@ -9,13 +9,9 @@ namespace boscage {
 
 namespace {
 
-typedef float Singles __attribute__((vector_size(32)));
-
 // Of numbers about 1 and below; what is too small to matter beside them is 0, for numbers below the normal range of
 // single precision are very slow.
 BOSCAGE_INLINE Singles narrow(Lanes value) { return __builtin_convertvector(value < 1e-20 ? Lanes{} : value, Singles); }
-
-BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cast<const LoadFloat*>(from); }
 
 constexpr int kTogether = 4;  // groups at once
 // So many columns, or rounds of kTogether groups, are added in single precision before they go into a sum of double
@@ -160,7 +156,7 @@ class ClassRun {
       Singles part = c[0] * load_singles(group + at);
       for (int g = 1; g < kTogether; ++g) part += c[g] * load_singles(group + g * stride + at);
       if constexpr (!first) part += load_singles(memory_ + at);
-      *reinterpret_cast<LoadFloat*>(memory_ + at) = part;
+      store(memory_ + at, part);
     }
   }
 

@@ -4,7 +4,6 @@ namespace boscage {
 
 namespace {
 
-typedef float Singles __attribute__((vector_size(32)));
 typedef int32_t Places __attribute__((vector_size(32)));
 
 // Eight rows of eight become eight columns: pairs, then fours, then eights change places.
@@ -35,7 +34,7 @@ BOSCAGE_INLINE void fill_body(const T* X, int64_t row_stride, const uint32_t* ro
       x[lane] = __builtin_convertvector(value == value ? value : Lanes{}, Singles);
     }
     transpose(x);
-    for (int64_t k = 0; k < kLanes; ++k) *reinterpret_cast<LoadFloat*>(out + (j + k) * kLanes) = x[k];
+    for (int64_t k = 0; k < kLanes; ++k) store(out + (j + k) * kLanes, x[k]);
   }
   for (; j < columns; ++j) {
     for (int64_t lane = 0; lane < kLanes; ++lane) {

@@ -17,7 +17,7 @@
 
 namespace boscage {
 
-// A group in single precision, of all columns of rows that lie in one piece; centre and factor: see Scaling::scaled.
+// A group in single precision, of all columns of rows that lie in one piece; centre and factor: see HalfScaling.
 void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
                 const double* factor, float* out);
 void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
@@ -33,17 +33,23 @@ class Tile {
     values_.resize(static_cast<size_t>(groups() * kLanes * columns_));
     const bool whole = std::is_same_v<T, float> && X.column_stride == 1 && columns_ == X.columns;
     const HalfScaling half = whole ? HalfScaling(scaling) : HalfScaling();
+    const bool by_column = X.column_stride > X.row_stride;
     for_blocks(block_count(rows_), pool, [&](int64_t block) {
       const int64_t begin = block * kBlockGroups, end = std::min(groups(), begin + kBlockGroups);
-      for (int64_t g = begin; g < end; ++g) {
-        const uint32_t* row = rows.data() + g * kLanes;
+      const auto put_column = [&](int64_t g, int64_t j) {
+        put(X, scaling, rows.data() + g * kLanes, columns[static_cast<size_t>(j)], g, j);
+      };
+      for (int64_t j = 0; by_column && j < columns_; ++j)
+        for (int64_t g = begin; g < end; ++g) put_column(g, j);
+      for (int64_t g = begin; !by_column && g < end; ++g) {
         if constexpr (std::is_same_v<T, float>) {
           if (whole && rows_ - g * kLanes >= kLanes) {
-            fill_group(X.data, X.row_stride, row, columns_, half.centre.data(), half.factor.data(), place(g, 0));
+            fill_group(X.data, X.row_stride, rows.data() + g * kLanes, columns_, half.centre.data(), half.factor.data(),
+                       place(g, 0));
             continue;
           }
         }
-        for (int64_t j = 0; j < columns_; ++j) put(X, scaling, row, columns[static_cast<size_t>(j)], g, j);
+        for (int64_t j = 0; j < columns_; ++j) put_column(g, j);
       }
     });
   }
@@ -55,16 +61,6 @@ class Tile {
 
  private:
   static constexpr int64_t kBlockGroups = kBlockRows / kLanes;
-
-  // The two numbers of every column in Scaling::scaled.
-  struct HalfScaling {
-    HalfScaling() = default;
-    explicit HalfScaling(const Scaling& scaling) : centre(scaling.mean), factor(scaling.inverse) {
-      for (double& value : centre) value *= 0.5;
-      for (double& value : factor) value *= 2.0;
-    }
-    std::vector<double> centre, factor;
-  };
 
   T* place(int64_t group, int64_t column) { return values_.data() + (group * columns_ + column) * kLanes; }
 
