@@ -324,8 +324,8 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
             f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
             f"{INNER_FOLDS} folds, or one where X is large; its time includes that. So is the share of terms that "
             f"CART-LC takes out (of {shares}; {ELIMINATIONS[0]:g} for the largest X). "
-            f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials, {plan.small_trials} of them up to "
-            f"{SMALL_ROWS:,} rows, cap "
+            f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials ({plan.small_trials} of "
+            f"sets of up to {SMALL_ROWS:,} rows), cap "
             f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
     plan.job.write(f"wodt-{name}.md", f"# {title}\n\n{text}\n\n{markdown_table(header, rows)}\n\n{more}\n\n{made}\n")
 
