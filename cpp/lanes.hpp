@@ -24,8 +24,10 @@ constexpr int64_t kLanes = 8;
 typedef double Lanes __attribute__((vector_size(64)));
 typedef int64_t Bits __attribute__((vector_size(64)));
 typedef float Singles __attribute__((vector_size(32)));
+typedef float TwoSingles __attribute__((vector_size(64)));
 typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float LoadTwo __attribute__((vector_size(64), aligned(4), may_alias));
 
 #pragma GCC diagnostic ignored "-Wpsabi"  // lanes never leave an inlined function
 
@@ -36,6 +38,8 @@ BOSCAGE_INLINE Lanes load(const float* from) {
 BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
 BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cast<const LoadFloat*>(from); }
 BOSCAGE_INLINE void store(float* to, Singles value) { *reinterpret_cast<LoadFloat*>(to) = value; }
+BOSCAGE_INLINE TwoSingles load_two(const float* from) { return *reinterpret_cast<const LoadTwo*>(from); }
+BOSCAGE_INLINE void store(float* to, TwoSingles value) { *reinterpret_cast<LoadTwo*>(to) = value; }
 BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
 BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
 

@@ -76,13 +76,14 @@ BlockRows SoftEntropy<T>::block_rows(int64_t first) {
 template <class T>
 double SoftEntropy<T>::value(std::span<const double> theta) {
   theta_.assign(theta.begin(), theta.end());
-  const std::vector<T> weights(theta.begin(), theta.end() - 1);
+  const LineVector<T> weights = spread(theta.first(theta.size() - 1));
   const int64_t sides = 2 * classes_, width = sides + (kReadsOnce ? classes_ * size() : 0);
+  backwards_ = !backwards_;
   add_blocks(width, [&](const BlockTile<T>& tile, const BlockRows& rows, double* sums) {
     if constexpr (kReadsOnce) {
       LineVector<float> memory(static_cast<size_t>(tile.columns * kLanes));
-      add_sides_and_moments(tile, weights.data(), theta.back(), rows, classes_ == 2, sums, sums + sides * kLanes,
-                            memory.data());
+      add_sides_and_moments(tile, backwards_, weights.data(), theta.back(), rows, classes_ == 2, sums,
+                            sums + sides * kLanes, memory.data());
     } else {
       add_sides(tile, weights.data(), theta.back(), rows, classes_ == 2, sums);
     }
@@ -92,6 +93,15 @@ double SoftEntropy<T>::value(std::span<const double> theta) {
   return entropy_of_sides(parts_.data(), all_ / unit_, factor_) + l2_ / (2 * std::sqrt(all_)) * squares;
 }
 
+// theta as the kernels want it.
+template <class T>
+LineVector<T> SoftEntropy<T>::spread(std::span<const double> theta) {
+  constexpr size_t times = kReadsOnce ? kLanes : 1;
+  LineVector<T> copies(theta.size() * times);
+  for (size_t j = 0; j < theta.size(); ++j) std::fill_n(copies.data() + j * times, times, static_cast<T>(theta[j]));
+  return copies;
+}
+
 // kernel(tile, rows, sums) for every block; the `width` sums over all of them then begin parts_. Lanes are
 // added up inside each block, so only the first `width` numbers of a block's stretch remain in use.
 template <class T>
@@ -99,8 +109,9 @@ template <class Kernel>
 void SoftEntropy<T>::add_blocks(int64_t width, const Kernel& kernel) {
   const int64_t stretch = width * kLanes;
   parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
-  for_blocks(blocks_, pool_, [&](int64_t block) {
+  for_blocks(blocks_, pool_, [&](int64_t turn) {
     control_.check();
+    const int64_t block = backwards_ ? blocks_ - 1 - turn : turn;
     const int64_t first = block * kBlockGroups;
     double* sums = parts_.data() + block * stretch;
     const int64_t groups = std::min(kBlockGroups, tile_.groups() - first);

@@ -37,6 +37,7 @@ class SoftEntropy {
  private:
   static constexpr bool kReadsOnce = std::is_same_v<T, float>;
 
+  static LineVector<T> spread(std::span<const double> theta);
   BlockRows block_rows(int64_t first_group);
   template <class Kernel>
   void add_blocks(int64_t width, const Kernel& kernel);
@@ -47,7 +48,8 @@ class SoftEntropy {
   Pool* pool_;
   const Control& control_;
   int64_t blocks_;
-  std::vector<uint32_t> label_;        // by row, filled up to a whole group
+  bool backwards_ = true;        // every reading begins where the last one ended: those rows are still in the cache
+  std::vector<uint32_t> label_;  // by row, filled up to a whole group
   LineVector<double> weight_, slope_;  // weight 0 in the filled-up rows; slope = weight s(z) s(-z)
   LineVector<double> parts_;           // sums of each block
   std::vector<double> theta_, gradient_;

@@ -13,10 +13,18 @@ namespace {
 // single precision are very slow.
 BOSCAGE_INLINE Singles narrow(Lanes value) { return __builtin_convertvector(value < 1e-20 ? Lanes{} : value, Singles); }
 
+BOSCAGE_INLINE Singles low(TwoSingles both) { return __builtin_shufflevector(both, both, 0, 1, 2, 3, 4, 5, 6, 7); }
+BOSCAGE_INLINE Singles high(TwoSingles both) {
+  return __builtin_shufflevector(both, both, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+BOSCAGE_INLINE TwoSingles repeat(Singles x) {
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 constexpr int kTogether = 4;  // groups at once
 // So many columns, or rounds of kTogether groups, are added in single precision before they go into a sum of double
 // precision.
-constexpr int64_t kRun = 16;
+constexpr int64_t kRun = 32;
 constexpr int kMostRounds = 8;
 constexpr int64_t kLine = 16;  // numbers in a cache line
 
@@ -27,15 +35,22 @@ BOSCAGE_INLINE void scores(const double* group, int64_t columns, const double* t
   for (int64_t j = 0; j < columns; ++j)
     for (int g = 0; g < Count; ++g) z[g] += theta[j] * load(group + g * kLanes * columns + j * kLanes);
 }
+// theta: eight times each. Two columns at once; the even and the odd ones are added apart.
 template <int Count>
 BOSCAGE_INLINE void scores(const float* group, int64_t columns, const float* theta, double bias, Lanes* z) {
   for (int g = 0; g < Count; ++g) z[g] = all(bias);
-  for (int64_t first = 0; first < columns; first += kRun) {
-    Singles part[Count] = {};
-    for (int64_t j = first; j < std::min(columns, first + kRun); ++j)
-      for (int g = 0; g < Count; ++g) part[g] += theta[j] * load_singles(group + g * kLanes * columns + j * kLanes);
-    for (int g = 0; g < Count; ++g) z[g] += __builtin_convertvector(part[g], Lanes);
+  const int64_t stride = kLanes * columns;
+  int64_t at = 0;
+  while (at + kLine <= stride) {
+    const int64_t end = std::min(stride - stride % kLine, at + kRun * kLanes);
+    TwoSingles part[Count] = {};
+    for (; at < end; at += kLine)
+      for (int g = 0; g < Count; ++g) part[g] += load_two(theta + at) * load_two(group + g * stride + at);
+    for (int g = 0; g < Count; ++g) z[g] += __builtin_convertvector(low(part[g]) + high(part[g]), Lanes);
   }
+  if (at == stride) return;
+  for (int g = 0; g < Count; ++g)
+    z[g] += __builtin_convertvector(load_singles(theta + at) * load_singles(group + g * stride + at), Lanes);
 }
 
 // Adds the soft sides of eight rows to `sums`: for each class right and left, eight lanes each.
@@ -147,17 +162,26 @@ class ClassRun {
   }
 
  private:
+  // Two columns at once, side by side in memory.
   template <bool first>
   BOSCAGE_INLINE void add_products(const float* group, const Singles* c) {
     const int64_t stride = kLanes * columns_;
-    for (int64_t at = 0; at < stride; at += kLanes) {
-      if (at % kLine == 0)  // these values are in the cache: meanwhile the memory can bring the next ones
-        for (int g = 0; g < kTogether; ++g) __builtin_prefetch(group + (kTogether + g) * stride + at, 0, 2);
-      Singles part = c[0] * load_singles(group + at);
-      for (int g = 1; g < kTogether; ++g) part += c[g] * load_singles(group + g * stride + at);
-      if constexpr (!first) part += load_singles(memory_ + at);
+    TwoSingles twice[kTogether];
+    for (int g = 0; g < kTogether; ++g) twice[g] = repeat(c[g]);
+    int64_t at = 0;
+    for (; at + kLine <= stride; at += kLine) {
+      // These values are in the cache: meanwhile the memory can bring the next ones.
+      for (int g = 0; g < kTogether; ++g) __builtin_prefetch(group + (kTogether + g) * stride + at, 0, 2);
+      TwoSingles part = twice[0] * load_two(group + at);
+      for (int g = 1; g < kTogether; ++g) part += twice[g] * load_two(group + g * stride + at);
+      if constexpr (!first) part += load_two(memory_ + at);
       store(memory_ + at, part);
     }
+    if (at == stride) return;
+    Singles part = c[0] * load_singles(group + at);
+    for (int g = 1; g < kTogether; ++g) part += c[g] * load_singles(group + g * stride + at);
+    if constexpr (!first) part += load_singles(memory_ + at);
+    store(memory_ + at, part);
   }
 
   int64_t columns_;
@@ -198,15 +222,18 @@ BOSCAGE_CLONES void add_gradients(const BlockTile<double>& tile, const BlockRows
     add_gradient<1>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, factor, sums);
 }
 
-BOSCAGE_CLONES void add_sides_and_moments(const BlockTile<float>& tile, const float* theta, double bias,
-                                          const BlockRows& rows, bool two_classes, double* sums, double* moments,
-                                          float* memory) {
-  const auto& [values, groups, columns] = tile;
+namespace {
+
+// One stretch of the rows: a run of each class in it.
+BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int64_t end, const float* theta,
+                                double bias, const BlockRows& rows, bool two_classes, double* sums, double* moments,
+                                float* memory) {
+  const int64_t columns = tile.columns;
   ClassRun run(columns, moments, memory);
   Lanes z[kTogether];
-  int64_t g = 0;
-  for (; g + kTogether <= groups; g += kTogether) {
-    const float* group = values + g * kLanes * columns;
+  int64_t g = begin;
+  for (; g + kTogether <= end; g += kTogether) {
+    const float* group = tile.values + g * kLanes * columns;
     const int64_t first = g * kLanes;
     scores<kTogether>(group, columns, theta, bias, z);
     for (int i = 0; i < kTogether; ++i) add_group_sides(z[i], rows, first + i * kLanes, two_classes, sums);
@@ -219,11 +246,25 @@ BOSCAGE_CLONES void add_sides_and_moments(const BlockTile<float>& tile, const fl
     }
   }
   run.close();
-  for (; g < groups; ++g) {
-    const float* group = values + g * kLanes * columns;
+  for (; g < end; ++g) {
+    const float* group = tile.values + g * kLanes * columns;
     scores<1>(group, columns, theta, bias, z);
     add_group_sides(z[0], rows, g * kLanes, two_classes, sums);
     add_mixed(group, columns, rows.slope + g * kLanes, rows.label + g * kLanes, moments);
+  }
+}
+
+}  // namespace
+
+BOSCAGE_CLONES void add_sides_and_moments(const BlockTile<float>& tile, bool backwards, const float* theta, double bias,
+                                          const BlockRows& rows, bool two_classes, double* sums, double* moments,
+                                          float* memory) {
+  constexpr int64_t kStretch = kTogether * kMostRounds;
+  const int64_t stretches = (tile.groups + kStretch - 1) / kStretch;
+  for (int64_t i = 0; i < stretches; ++i) {
+    const int64_t begin = (backwards ? stretches - 1 - i : i) * kStretch;
+    add_stretch(tile, begin, std::min(tile.groups, begin + kStretch), theta, bias, rows, two_classes, sums, moments,
+                memory);
   }
 }
 

@@ -26,8 +26,9 @@ void add_sides(const BlockTile<double>& tile, const double* theta, double bias, 
                double* sums);
 // slope factor[label] x by column, the bias last.
 void add_gradients(const BlockTile<double>& tile, const BlockRows& rows, const double* factor, double* sums);
-// The soft weights and, by class, slope x by column, the bias last. `memory`: eight numbers for each column.
-void add_sides_and_moments(const BlockTile<float>& tile, const float* theta, double bias, const BlockRows& rows,
-                           bool two_classes, double* sums, double* moments, float* memory);
+// The soft weights and, by class, slope x by column, the bias last; rows from the last to the first if `backwards`.
+// `memory`: eight numbers for each column.
+void add_sides_and_moments(const BlockTile<float>& tile, bool backwards, const float* theta, double bias,
+                           const BlockRows& rows, bool two_classes, double* sums, double* moments, float* memory);
 
 }  // namespace boscage

@@ -6,6 +6,7 @@ import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -317,7 +318,10 @@ class TopDownTreeClassifier(TreeClassifier):
         return parts
 
     def _seed(self, splits: SplitFamily) -> int:
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)) if splits.is_random else 0
+        if not splits.is_random:
+            return 0
+        is_number = isinstance(self.random_state, numbers.Integral)
+        return _seed_of(int(self.random_state)) if is_number else _draw_seed(self.random_state)
 
     def _job(self, X: Any, y: Any, sample_weight: Any) -> tuple[Job, Leaf]:
         """Names to parts, user arrays to checked data, limits to numbers; nothing on self is changed."""
@@ -389,6 +393,14 @@ class TopDownTreeClassifier(TreeClassifier):
         tags.input_tags.allow_nan = splits.allows_missing
         tags.input_tags.sparse = splits.allows_sparse
         return tags
+
+
+def _draw_seed(random_state: Any) -> int:
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+# A generator takes a tenth of the time of a small fit to set up.
+_seed_of = lru_cache(maxsize=1024)(_draw_seed)
 
 
 def trajectory(tree: Tree, unit: float) -> npt.NDArray[np.void]:
