@@ -53,12 +53,17 @@ BOSCAGE_INLINE void scores(const float* group, int64_t columns, const float* the
     z[g] += __builtin_convertvector(load_singles(theta + at) * load_singles(group + g * stride + at), Lanes);
 }
 
-// Adds the soft sides of eight rows to `sums`: for each class right and left, eight lanes each.
-BOSCAGE_INLINE void add_group_sides(Lanes z, const BlockRows& rows, int64_t first, bool two_classes, double* sums) {
+// The soft sides of eight rows; their slopes are kept.
+BOSCAGE_INLINE Sides weighted_sides(Lanes z, const BlockRows& rows, int64_t first) {
   const Lanes weight = load(rows.weight + first);
   const Sides side = expit(z);
   store(rows.slope + first, weight * side.right * side.left);
-  const Lanes right = weight * side.right, left = weight * side.left;
+  return {weight * side.right, weight * side.left};
+}
+
+// Adds them to `sums`: for each class right and left, eight lanes each.
+BOSCAGE_INLINE void add_group_sides(Lanes z, const BlockRows& rows, int64_t first, bool two_classes, double* sums) {
+  const auto [right, left] = weighted_sides(z, rows, first);
   const uint32_t* label = rows.label + first;
   if (two_classes) {
     Lanes second;
@@ -75,6 +80,19 @@ BOSCAGE_INLINE void add_group_sides(Lanes z, const BlockRows& rows, int64_t firs
     place[0] += right[lane];
     place[kLanes] += left[lane];
   }
+}
+
+// The same for kTogether groups of one class.
+BOSCAGE_INLINE void add_class_sides(const Lanes* z, const BlockRows& rows, int64_t first, double* sums) {
+  Sides total{};
+  for (int g = 0; g < kTogether; ++g) {
+    const auto [right, left] = weighted_sides(z[g], rows, first + g * kLanes);
+    total.right += right;
+    total.left += left;
+  }
+  double* place = sums + rows.label[first] * 2 * kLanes;
+  store(place, load(place) + total.right);
+  store(place + kLanes, load(place + kLanes) + total.left);
 }
 
 // Adds c x of `Count` groups of rows to the sums of each column, and c to those of the bias.
@@ -236,13 +254,15 @@ BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int
     const float* group = tile.values + g * kLanes * columns;
     const int64_t first = g * kLanes;
     scores<kTogether>(group, columns, theta, bias, z);
-    for (int i = 0; i < kTogether; ++i) add_group_sides(z[i], rows, first + i * kLanes, two_classes, sums);
     if (are_equal(rows.label + first, kTogether * kLanes)) {
+      add_class_sides(z, rows, first, sums);
       run.add(group, rows.slope + first, rows.label[first]);
-    } else {
-      for (int i = 0; i < kTogether; ++i)
-        add_mixed(group + i * kLanes * columns, columns, rows.slope + first + i * kLanes,
-                  rows.label + first + i * kLanes, moments);
+      continue;
+    }
+    for (int i = 0; i < kTogether; ++i) {
+      const int64_t at = first + i * kLanes;
+      add_group_sides(z[i], rows, at, two_classes, sums);
+      add_mixed(group + i * kLanes * columns, columns, rows.slope + at, rows.label + at, moments);
     }
   }
   run.close();

@@ -45,7 +45,10 @@ PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER_FOLDS = 5
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
 # CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
-ELIMINATIONS = (0.2, 0.5, 0.8, 1.0)
+# Small sets are dealt into inner folds as often as into the outer ones: one deal of 171 rows decides by chance.
+ELIMINATIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
+INNER_DEALS = 10
+USUAL_ELIMINATION = 0.2  # where none is chosen: Breiman's
 NO_INNER_FOLD = 5_000_000
 DEPTHS = tuple(range(2, 21, 2))
 DEEP_DATA = ("usps", "protein", "connect4", "mnist")
@@ -115,7 +118,7 @@ class _Plan:
         if method == "WODT":
             settings["wodt"] = {"penalties": PENALTIES, "bits": BITS, "folds": INNER_FOLDS}
         if method == "CART-LC":
-            settings["cart-lc"] = {"eliminations": ELIMINATIONS, "folds": INNER_FOLDS}
+            settings["cart-lc"] = {"eliminations": ELIMINATIONS, "folds": INNER_FOLDS, "deals": INNER_DEALS}
         if method not in ("WODT", "as published", "APDT"):
             settings["cap"] = self.cap
         return f"{kind} {data} {method} trial {trial}", settings
@@ -176,12 +179,13 @@ def validated(X: Any, y: Any, seed: int) -> tuple[float, float]:
 def validated_elimination(X: Any, y: Any, seed: int, cap: float) -> float:
     """Return the elimination of CART-LC whose trees err least on folds of these rows; the smallest on ties."""
     if X.size >= NO_INNER_FOLD:
-        return ELIMINATIONS[0]
+        return USUAL_ELIMINATION
     right = np.zeros(len(ELIMINATIONS))
-    for inner, outer in _inner_cuts(X, y, seed):
-        for i, share in enumerate(ELIMINATIONS):
-            tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
-            right[i] += np.sum(tree.predict(X[outer]) == y[outer])
+    for deal in range(INNER_DEALS if len(y) <= SMALL_ROWS else 1):
+        for inner, outer in _inner_cuts(X, y, seed + 1000 * deal):
+            for i, share in enumerate(ELIMINATIONS):
+                tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
+                right[i] += np.sum(tree.predict(X[outer]) == y[outer])
     return ELIMINATIONS[int(right.argmax())]
 
 
@@ -323,7 +327,7 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
     made = (f"WODT, one configuration for all sets: the penalty l2 (of {penalties}) and the bits of entropy that "
             f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
             f"{INNER_FOLDS} folds, or one where X is large; its time includes that. So is the share of terms that "
-            f"CART-LC takes out (of {shares}; {ELIMINATIONS[0]:g} for the largest X). "
+            f"CART-LC takes out (of {shares}; {USUAL_ELIMINATION:g} for the largest X), on {INNER_DEALS} deals into folds of small sets. "
             f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials ({plan.small_trials} of "
             f"sets of up to {SMALL_ROWS:,} rows), cap "
             f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
