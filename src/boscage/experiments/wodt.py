@@ -327,7 +327,8 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
     made = (f"WODT, one configuration for all sets: the penalty l2 (of {penalties}) and the bits of entropy that "
             f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
             f"{INNER_FOLDS} folds, or one where X is large; its time includes that. So is the share of terms that "
-            f"CART-LC takes out (of {shares}; {USUAL_ELIMINATION:g} for the largest X), on {INNER_DEALS} deals into folds of small sets. "
+            f"CART-LC takes out (of {shares}; {USUAL_ELIMINATION:g} for the largest X), small sets being dealt "
+            f"{INNER_DEALS} times. "
             f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials ({plan.small_trials} of "
             f"sets of up to {SMALL_ROWS:,} rows), cap "
             f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
