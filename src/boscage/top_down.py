@@ -320,8 +320,8 @@ class TopDownTreeClassifier(TreeClassifier):
     def _seed(self, splits: SplitFamily) -> int:
         if not splits.is_random:
             return 0
-        is_number = isinstance(self.random_state, numbers.Integral)
-        return _seed_of(int(self.random_state)) if is_number else _draw_seed(self.random_state)
+        state = self.random_state
+        return _seed_of(int(state)) if isinstance(state, (int, np.integer)) else _draw_seed(state)
 
     def _job(self, X: Any, y: Any, sample_weight: Any) -> tuple[Job, Leaf]:
         """Names to parts, user arrays to checked data, limits to numbers; nothing on self is changed."""
