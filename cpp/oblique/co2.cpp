@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "dot.hpp"
-#include "oblique/plane.hpp"
+#include "oblique/plane_search.hpp"
 
 namespace boscage {
 
@@ -104,16 +104,11 @@ class Descent {
 }  // namespace
 
 void Co2::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
-  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
-  if ((from_axis && !offers.has_test()) || (is_late && offers.has_test())) return;
+  PlaneSearch search(data, offers, options_.start, options_.seed, deadline_);
+  if (!search.begin()) return;
   const ScaledColumns columns(data, offers.rows());
   Plane plane(columns, offers.node(), offers.scratch);
-  if (from_axis) {
-    plane.start_at(offers.best().test, data.scaling);
-  } else {
-    plane.start_at_random(options_.seed, offers.path(), 0);
-  }
+  search.place(plane, 0);
   auto theta = plane.theta();
   const double length = std::sqrt(dot(theta.data(), theta.data(), static_cast<int64_t>(theta.size())));
   if (length > 1)
@@ -121,7 +116,7 @@ void Co2::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
   const double gain = Descent(columns, offers.node(), options_).run(theta, deadline_, control);
   const bool stands = !options_.recut && gain >= 0 && offers.offer(theta, theta.back()) >= 0;
   if (!stands) offers.offer(theta, kFindThreshold);
-  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
+  search.end();
 }
 
 }  // namespace boscage

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "oblique/plane.hpp"
+#include "oblique/plane_search.hpp"
 #include "rng.hpp"
 
 namespace boscage {
@@ -96,27 +96,17 @@ class Walk {
 }  // namespace
 
 void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
-  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
-  if (from_axis && !offers.has_test()) return;
-  if (is_late && offers.has_test()) return;
+  PlaneSearch search(data, offers, options_.start, options_.seed, deadline_);
+  if (!search.begin()) return;
   const ScaledColumns columns(data, offers.rows());
   // As published: with fewer rows than two per column an oblique test would only fit noise. Copies do not count, so
   // that weight 2 is a row twice.
-  if (!columns.has_distinct_rows(2 * columns.columns())) {
-    if (!from_axis) offers.offer_axis();
-    return;
-  }
-  const auto axis = from_axis ? offers.best().test : Test{};
+  if (!columns.has_distinct_rows(2 * columns.columns())) return search.end();
   std::vector<double> best;
   double best_gain = offers.best_gain();
   for (int start = 0; start < options_.restarts && (best.empty() || !deadline_.is_over()); ++start) {
     Plane plane(columns, offers.node(), offers.scratch);
-    if (from_axis && start == 0) {
-      plane.start_at(axis, data.scaling);
-    } else {
-      plane.start_at_random(options_.seed, offers.path(), static_cast<uint64_t>(start));
-    }
+    search.place(plane, static_cast<uint64_t>(start));
     if (deadline_.is_over() && offers.has_test()) break;
     Walk(plane, columns, options_, offers.path(), static_cast<uint64_t>(start), deadline_, control).run();
     if (plane.gain() >= 0 && (best.empty() || is_better(plane.gain(), best_gain))) {
@@ -125,7 +115,7 @@ void Oc1::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
     }
   }
   if (!best.empty()) offers.offer(best, kFindThreshold);
-  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
+  search.end();
 }
 
 namespace {
@@ -228,17 +218,11 @@ class Elimination {
 }  // namespace
 
 void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Control& control) const {
-  const bool from_axis = options_.start == PlaneStart::axis, is_late = deadline_.is_over();
-  if (from_axis || is_late) offers.offer_axis();  // no time to improve a random start
-  if (from_axis && !offers.has_test()) return;
-  if (is_late && offers.has_test()) return;
+  PlaneSearch search(data, offers, options_.start, options_.seed, deadline_);
+  if (!search.begin()) return;
   const ScaledColumns columns(data, offers.rows());
   Plane plane(columns, offers.node(), offers.scratch);
-  if (from_axis) {
-    plane.start_at(offers.best().test, data.scaling);
-  } else {
-    plane.start_at_random(options_.seed, offers.path(), 0);
-  }
+  search.place(plane, 0);
   for (int cycle = 0; cycle < kMostCycles && !deadline_.is_over(); ++cycle) {
     const double before = plane.gain();
     improve_columns(plane, columns, deadline_, control);
@@ -251,7 +235,7 @@ void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Co
       theta = Elimination(columns, offers, theta, plane.gain()).run(options_.elimination, deadline_);
     if (is_better(plane.gain(), before)) offers.offer(theta, kFindThreshold);
   }
-  if (!offers.has_test() || (!from_axis && deadline_.is_over())) offers.offer_axis();
+  search.end();
 }
 
 }  // namespace boscage
