@@ -44,10 +44,9 @@ FILES = {"protein": "protein-part"}  # not whole: see the page on data
 PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER_FOLDS = 5
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
+INNER_DEALS = 10  # of small sets, as often as into the outer folds: one deal of 171 rows decides by chance
 # CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
-# Small sets are dealt into inner folds as often as into the outer ones: one deal of 171 rows decides by chance.
 ELIMINATIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
-INNER_DEALS = 10
 USUAL_ELIMINATION = 0.2  # where none is chosen: Breiman's
 NO_INNER_FOLD = 5_000_000
 DEPTHS = tuple(range(2, 21, 2))
@@ -116,7 +115,7 @@ class _Plan:
     def _key(self, kind: str, data: str, method: str, trial: int) -> tuple[str, dict[str, Any]]:
         settings: dict[str, Any] = {"data": data, "method": method, "folds": self.folds, "trial": trial}
         if method == "WODT":
-            settings["wodt"] = {"penalties": PENALTIES, "bits": BITS, "folds": INNER_FOLDS}
+            settings["wodt"] = {"penalties": PENALTIES, "bits": BITS, "folds": INNER_FOLDS, "deals": INNER_DEALS}
         if method == "CART-LC":
             settings["cart-lc"] = {"eliminations": ELIMINATIONS, "folds": INNER_FOLDS, "deals": INNER_DEALS}
         if method not in ("WODT", "as published", "APDT"):
@@ -158,7 +157,9 @@ def cuts(X: Any, y: Any, folds: int, trial: int) -> list[tuple[Any, Any]]:
 
 
 def _inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
-    parts = list(StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed).split(X, y))
+    deals = range(INNER_DEALS if len(y) <= SMALL_ROWS else 1)
+    folds = [StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed + 1000 * deal) for deal in deals]
+    parts = [part for fold in folds for part in fold.split(X, y)]
     return parts[:1] if X.size >= ONE_INNER_FOLD else parts
 
 
@@ -181,11 +182,10 @@ def validated_elimination(X: Any, y: Any, seed: int, cap: float) -> float:
     if X.size >= NO_INNER_FOLD:
         return USUAL_ELIMINATION
     right = np.zeros(len(ELIMINATIONS))
-    for deal in range(INNER_DEALS if len(y) <= SMALL_ROWS else 1):
-        for inner, outer in _inner_cuts(X, y, seed + 1000 * deal):
-            for i, share in enumerate(ELIMINATIONS):
-                tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
-                right[i] += np.sum(tree.predict(X[outer]) == y[outer])
+    for inner, outer in _inner_cuts(X, y, seed):
+        for i, share in enumerate(ELIMINATIONS):
+            tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
+            right[i] += np.sum(tree.predict(X[outer]) == y[outer])
     return ELIMINATIONS[int(right.argmax())]
 
 
