@@ -295,6 +295,7 @@ def test_markup_in_names_is_text(run, tmp_path):
 def test_compare_writes_table_json_and_picture(run, tmp_path):
     result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
     families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
+    families = [family for family in families if family not in ("obliquetree", "contree")]  # where they are installed
     assert sorted(families) == ["axis", "lomtree", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
     assert result.stderr == "wrote compare.json, compare.png and compare.html in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr

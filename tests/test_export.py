@@ -139,6 +139,9 @@ def test_linear_tests_by_their_largest_terms():
     sparse_weights = replace(linear(), weights=sparse.csr_array([[2.0, -3.0, 0.0]]))
     assert headings(sparse_weights) == headings(linear())
     assert headings(linear(((0.0, 0.0, 0.0),)))[0] == "0.00 <= 0.50"
+    # A test of one column is written as one.
+    assert headings(linear(((2.0, 0.0, 0.0),))) == ["a <= 0.25", "a >  0.25"]
+    assert headings(linear(((0.0, -3.0, 0.0),)))[0] == "-1.00 * b <= 0.17"
 
 
 def test_linear_tests_in_the_users_units():

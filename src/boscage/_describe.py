@@ -224,10 +224,12 @@ class Describer:
         intercept /= unit
         offsets = None if self.tree.input_map is None else self.tree.input_map.code_offset
         parts: list[str] = []
+        is_column = not self.tree.is_soft and len(shown) == 1 and not left_out and shown[0][1] > 0
         for column, weight in shown:
             is_coded = offsets is not None and offsets[column] >= 0
             name = f"code({self.name(column)})" if is_coded else self.name(column)
-            parts.append(f"{self._signed(weight / unit, not parts)}{self.symbols.times}{name}")
+            factor = "" if is_column else self._signed(weight / unit, not parts) + self.symbols.times
+            parts.append(factor + name)
         if left_out:
             parts.append(f"+ ({left_out} more)")
         if intercept or not parts:
