@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -122,6 +123,14 @@ def families() -> None:
     report("oblique_families", "Oblique families on held-out rows, one thread (CPU s)", rows)
 
 
+def turn_times(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float, float]:
+    """Return medians of turns of about the same length, so that spells of the machine weigh alike on both."""
+    with threadpool_limits(1):
+        count = max(1, round(seconds(theirs, 2) / seconds(ours, 2)))
+        times = in_turns(9, ours=lambda: [ours() for _ in range(count)], theirs=theirs)
+    return float(np.median(times["ours"])) / count, float(np.median(times["theirs"]))
+
+
 def plain() -> None:
     """Compare with the same algorithm in NumPy and SciPy, on whole trees and on very small ones."""
     rows = []
@@ -133,9 +142,7 @@ def plain() -> None:
         y_test = np.searchsorted(np.unique(halves(name, 0)[1]), y_test)
         ours = TopDownTreeClassifier(splits=WeightedOblique(l2=0.03), criterion="entropy", random_state=0)
         theirs = PlainWODT(0.03)
-        with threadpool_limits(1):
-            times = in_turns(9, ours=partial(ours.fit, X, y), theirs=partial(theirs.fit, X, y))
-        our_time, their_time = float(np.median(times["ours"])), float(np.median(times["theirs"]))
+        our_time, their_time = turn_times(partial(ours.fit, X, y), partial(theirs.fit, X, y))
         rows.append(
             {
                 "data": name,
@@ -154,13 +161,10 @@ def plain() -> None:
     make = partial(TopDownTreeClassifier, splits="wodt", criterion="entropy", random_state=0)
     for n, trees in ((2000, 1), (60, 20)):
         problems = [(rng.normal(size=(n, 10)), rng.integers(0, 3, n)) for _ in range(trees)]
-        with threadpool_limits(1):
-            times = in_turns(
-                9,
-                ours=lambda problems=problems: [make().fit(X, y) for X, y in problems],
-                theirs=lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems],
-            )
-        our_time, their_time = float(np.median(times["ours"])), float(np.median(times["theirs"]))
+        our_time, their_time = turn_times(
+            lambda problems=problems: [make().fit(X, y) for X, y in problems],
+            lambda problems=problems: [PlainWODT().fit(X, y) for X, y in problems],
+        )
         rows.append({"data": f"noise, {trees} tree{'s' * (trees > 1)}", "rows": n, "columns": 10,
                      "boscage s": our_time, "NumPy and SciPy s": their_time,
                      "times faster": their_time / our_time})  # fmt: skip
