@@ -4,22 +4,33 @@ namespace boscage {
 
 namespace {
 
-typedef int32_t Places __attribute__((vector_size(32)));
+// Two rows exchange some of their values.
+template <int... places>
+BOSCAGE_INLINE Singles pick(Singles a, Singles b) {
+  return __builtin_shufflevector(a, b, places...);
+}
+BOSCAGE_INLINE void exchange_ones(Singles& a, Singles& b) {
+  const Singles first = a, second = b;
+  a = pick<0, 8, 2, 10, 4, 12, 6, 14>(first, second);
+  b = pick<1, 9, 3, 11, 5, 13, 7, 15>(first, second);
+}
+BOSCAGE_INLINE void exchange_pairs(Singles& a, Singles& b) {
+  const Singles first = a, second = b;
+  a = pick<0, 1, 8, 9, 4, 5, 12, 13>(first, second);
+  b = pick<2, 3, 10, 11, 6, 7, 14, 15>(first, second);
+}
+BOSCAGE_INLINE void exchange_fours(Singles& a, Singles& b) {
+  const Singles first = a, second = b;
+  a = pick<0, 1, 2, 3, 8, 9, 10, 11>(first, second);
+  b = pick<4, 5, 6, 7, 12, 13, 14, 15>(first, second);
+}
 
-// Eight rows of eight become eight columns: pairs, then fours, then eights change places.
+// Eight rows of eight become eight columns.
 BOSCAGE_INLINE void transpose(Singles* x) {
-  constexpr Places low_pairs = {0, 8, 2, 10, 4, 12, 6, 14}, high_pairs = {1, 9, 3, 11, 5, 13, 7, 15};
-  constexpr Places low_fours = {0, 1, 8, 9, 4, 5, 12, 13}, high_fours = {2, 3, 10, 11, 6, 7, 14, 15};
-  constexpr Places low_eights = {0, 1, 2, 3, 8, 9, 10, 11}, high_eights = {4, 5, 6, 7, 12, 13, 14, 15};
-  const auto exchange = [&](int a, int b, const Places& low, const Places& high) {
-    const Singles first = x[a], second = x[b];
-    x[a] = __builtin_shuffle(first, second, low);
-    x[b] = __builtin_shuffle(first, second, high);
-  };
-  for (int i = 0; i < 8; i += 2) exchange(i, i + 1, low_pairs, high_pairs);
+  for (int i = 0; i < 8; i += 2) exchange_ones(x[i], x[i + 1]);
   for (int i = 0; i < 8; i += 4)
-    for (int k = 0; k < 2; ++k) exchange(i + k, i + k + 2, low_fours, high_fours);
-  for (int k = 0; k < 4; ++k) exchange(k, k + 4, low_eights, high_eights);
+    for (int k = 0; k < 2; ++k) exchange_pairs(x[i + k], x[i + k + 2]);
+  for (int k = 0; k < 4; ++k) exchange_fours(x[k], x[k + 4]);
 }
 
 template <class T>

@@ -24,7 +24,6 @@ namespace {
 using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
 
 BOSCAGE_INLINE const Lanes& at(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
-BOSCAGE_INLINE Lanes& at(float* p) { return *reinterpret_cast<Lanes*>(p); }
 
 // Halves folded on each other: 16, 8, 4, 2, 1.
 BOSCAGE_INLINE float fold(const Lanes& sum) {

@@ -20,7 +20,11 @@ namespace boscage::optimal {
 #undef BOSCAGE_BYTES
 
 #define BOSCAGE_ISA avx512
+#ifdef __clang__
+#define BOSCAGE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
+#else
 #define BOSCAGE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
+#endif
 #define BOSCAGE_BYTES 64
 #include "optimal/sweep_body.hpp"
 #undef BOSCAGE_ISA

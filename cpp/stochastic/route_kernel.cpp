@@ -33,14 +33,12 @@ namespace boscage::stochastic {
 
 namespace {
 
-int instruction_set() {
 #ifdef BOSCAGE_SETS
+int instruction_set() {
   static const int set = __builtin_cpu_supports("avx512f") ? 2 : (__builtin_cpu_supports("avx2") ? 1 : 0);
   return set;
-#else
-  return 0;
-#endif
 }
+#endif
 
 }  // namespace
 
