@@ -40,6 +40,13 @@ BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cas
 BOSCAGE_INLINE void store(float* to, Singles value) { *reinterpret_cast<LoadFloat*>(to) = value; }
 BOSCAGE_INLINE TwoSingles load_two(const float* from) { return *reinterpret_cast<const LoadTwo*>(from); }
 BOSCAGE_INLINE void store(float* to, TwoSingles value) { *reinterpret_cast<LoadTwo*>(to) = value; }
+BOSCAGE_INLINE Singles low(TwoSingles both) { return __builtin_shufflevector(both, both, 0, 1, 2, 3, 4, 5, 6, 7); }
+BOSCAGE_INLINE Singles high(TwoSingles both) {
+  return __builtin_shufflevector(both, both, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+BOSCAGE_INLINE TwoSingles repeat(Singles x) {
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+}
 BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
 BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
 

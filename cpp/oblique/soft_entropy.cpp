@@ -82,8 +82,8 @@ double SoftEntropy<T>::value(std::span<const double> theta) {
   add_blocks(width, [&](const BlockTile<T>& tile, const BlockRows& rows, double* sums) {
     if constexpr (kReadsOnce) {
       LineVector<float> memory(static_cast<size_t>(tile.columns * kLanes));
-      add_sides_and_moments(tile, backwards_, weights.data(), theta.back(), rows, classes_ == 2, sums,
-                            sums + sides * kLanes, memory.data());
+      add_sides_and_moments(tile, backwards_, weights.data(), theta.back(), rows, sums, sums + sides * kLanes,
+                            memory.data());
     } else {
       add_sides(tile, weights.data(), theta.back(), rows, classes_ == 2, sums);
     }

@@ -13,19 +13,9 @@ namespace {
 // single precision are very slow.
 BOSCAGE_INLINE Singles narrow(Lanes value) { return __builtin_convertvector(value < 1e-20 ? Lanes{} : value, Singles); }
 
-BOSCAGE_INLINE Singles low(TwoSingles both) { return __builtin_shufflevector(both, both, 0, 1, 2, 3, 4, 5, 6, 7); }
-BOSCAGE_INLINE Singles high(TwoSingles both) {
-  return __builtin_shufflevector(both, both, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-BOSCAGE_INLINE TwoSingles repeat(Singles x) {
-  return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
-}
-
 constexpr int kTogether = 4;  // groups at once
-// So many columns, or rounds of kTogether groups, are added in single precision before they go into a sum of double
-// precision.
-constexpr int64_t kRun = 32;
-constexpr int kMostRounds = 8;
+// So many columns, or groups of rows, are added in single precision before they go into a sum of double precision.
+constexpr int64_t kRun = 32, kStretch = 32;
 constexpr int64_t kLine = 16;  // numbers in a cache line
 
 // z of `Count` groups of rows at once.
@@ -150,14 +140,15 @@ BOSCAGE_INLINE void add_mixed(const float* group, int64_t columns, const double*
   }
 }
 
-// slope x of groups of one class: some of them are added in single precision before they go into the moments.
+// slope x of groups of one class, kTogether by kTogether, of one stretch: added in single precision before they go into
+// the moments.
 class ClassRun {
  public:
   BOSCAGE_INLINE ClassRun(int64_t columns, double* moments, float* memory)
       : columns_(columns), moments_(moments), memory_(memory) {}
 
   BOSCAGE_INLINE void add(const float* group, const double* slope, uint32_t label) {
-    if (label != label_ || rounds_ == kMostRounds) close();
+    if (label != label_) close();
     Singles c[kTogether];
     for (int g = 0; g < kTogether; ++g) {
       const Lanes wide = load(slope + g * kLanes);
@@ -244,8 +235,7 @@ namespace {
 
 // One stretch of the rows: a run of each class in it.
 BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int64_t end, const float* theta,
-                                double bias, const BlockRows& rows, bool two_classes, double* sums, double* moments,
-                                float* memory) {
+                                double bias, const BlockRows& rows, double* sums, double* moments, float* memory) {
   const int64_t columns = tile.columns;
   ClassRun run(columns, moments, memory);
   Lanes z[kTogether];
@@ -261,7 +251,7 @@ BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int
     }
     for (int i = 0; i < kTogether; ++i) {
       const int64_t at = first + i * kLanes;
-      add_group_sides(z[i], rows, at, two_classes, sums);
+      add_group_sides(z[i], rows, at, false, sums);
       add_mixed(group + i * kLanes * columns, columns, rows.slope + at, rows.label + at, moments);
     }
   }
@@ -269,7 +259,7 @@ BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int
   for (; g < end; ++g) {
     const float* group = tile.values + g * kLanes * columns;
     scores<1>(group, columns, theta, bias, z);
-    add_group_sides(z[0], rows, g * kLanes, two_classes, sums);
+    add_group_sides(z[0], rows, g * kLanes, false, sums);
     add_mixed(group, columns, rows.slope + g * kLanes, rows.label + g * kLanes, moments);
   }
 }
@@ -277,14 +267,11 @@ BOSCAGE_INLINE void add_stretch(const BlockTile<float>& tile, int64_t begin, int
 }  // namespace
 
 BOSCAGE_CLONES void add_sides_and_moments(const BlockTile<float>& tile, bool backwards, const float* theta, double bias,
-                                          const BlockRows& rows, bool two_classes, double* sums, double* moments,
-                                          float* memory) {
-  constexpr int64_t kStretch = kTogether * kMostRounds;
+                                          const BlockRows& rows, double* sums, double* moments, float* memory) {
   const int64_t stretches = (tile.groups + kStretch - 1) / kStretch;
   for (int64_t i = 0; i < stretches; ++i) {
     const int64_t begin = (backwards ? stretches - 1 - i : i) * kStretch;
-    add_stretch(tile, begin, std::min(tile.groups, begin + kStretch), theta, bias, rows, two_classes, sums, moments,
-                memory);
+    add_stretch(tile, begin, std::min(tile.groups, begin + kStretch), theta, bias, rows, sums, moments, memory);
   }
 }
 

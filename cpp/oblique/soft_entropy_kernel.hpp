@@ -29,6 +29,6 @@ void add_gradients(const BlockTile<double>& tile, const BlockRows& rows, const d
 // The soft weights and, by class, slope x by column, the bias last; rows from the last to the first if `backwards`.
 // `memory`: eight numbers for each column.
 void add_sides_and_moments(const BlockTile<float>& tile, bool backwards, const float* theta, double bias,
-                           const BlockRows& rows, bool two_classes, double* sums, double* moments, float* memory);
+                           const BlockRows& rows, double* sums, double* moments, float* memory);
 
 }  // namespace boscage

@@ -311,20 +311,19 @@ def _verdict(found: dict[str, dict[str, Any]], number: int, folds: int) -> str:
         f"{len(near)} of {len(whole)} whole sets, strictly above on {sum(gap > 0 for gap in gaps.values())}."
         + (f" Below, in points: {', '.join(low)}." if low else "")
     )
-    all_whole, parts = ([data for data in found if (data in FILES) == is_part] for is_part in (False, True))
     lines.append(
-        f"Rivals more than 2 points below their printed column on whole sets: {_low_rivals(found, all_whole)}; on sets "
-        f"of which we have a part: {_low_rivals(found, parts)}."
+        f"Rivals more than 2 points below their printed column on whole sets: {_low_rivals(found, in_part=False)}; "
+        f"on sets of which we have a part: {_low_rivals(found, in_part=True)}."
     )
     return "\n\n".join(lines)
 
 
-def _low_rivals(found: dict[str, dict[str, Any]], names: list[str]) -> str:
+def _low_rivals(found: dict[str, dict[str, Any]], in_part: bool) -> str:
     below = []
-    for data in names:
+    for data, row in found.items():
         for method, value in PRINTED["2"][data].items():
-            if method != "WODT" and value is not None and method in found[data]:
-                gap = 100 * (np.mean(found[data][method]["accuracy"]) - value[0])
+            if method != "WODT" and value is not None and method in row and (data in FILES) == in_part:
+                gap = 100 * (np.mean(row[method]["accuracy"]) - value[0])
                 below += [f"{data} {method} ({gap:+.1f})"] if gap < -2 else []
     return ", ".join(below) or "none"
 
