@@ -316,4 +316,4 @@ def test_ctrl_c_ends_a_long_prediction():
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         _predict.predict_proba(tree, X)
-    assert time.perf_counter() - start < 5  # the whole of it takes minutes
+    assert time.perf_counter() - start < 20  # the whole of it takes minutes
