@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import time
-import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -20,16 +19,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from boscage._predict import apply
 from boscage.datasets import list_datasets, load_dataset
+from boscage.experiments import _wodt_trees as trees
 from boscage.experiments._runner import Job, markdown_table
-from boscage.pruning import prune
-from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
 from boscage.top_down import TopDownTreeClassifier
-from boscage.tree import LEAF, Tree
 
 TABLES = (2, 3)
 FIGURES = (1, 2, 3)
@@ -39,42 +34,14 @@ PRINTED: dict[str, dict[str, dict[str, list[float] | None]]] = json.loads(
 )
 DATA = tuple(PRINTED["2"])
 FILES = {"protein": "protein-part"}  # not whole: see the page on data
-# Ours: the penalty, and the bits that a split must save on the training rows (ccp_alpha = bits / rows), are chosen for
-# each fit by validation within its training rows.
-PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
-INNER_FOLDS = 5
-ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
-INNER_DEALS = 10  # of small sets, as often as into the outer folds: one deal of 171 rows decides by chance
-# CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
-ELIMINATIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
-USUAL_ELIMINATION = 0.2  # where none is chosen: Breiman's
-NO_INNER_FOLD = 5_000_000
-DEPTHS = tuple(range(2, 21, 2))
+ONE_CUT = ("letter", "protein", "shuttle", "connect4", "mnist", "ijcnn1", "cod-rna")  # over 11,000 rows
 DEEP_DATA = ("usps", "protein", "connect4", "mnist")
 DEEP_METHODS = ("WODT", "APDT", "CO2r", "OC1", "CART-LCr")
 PAPER_RUNS = 50
-MOST_ROWS = 11_000  # of sets that are cross-validated
-SMALL_ROWS = 1000  # of sets with as many trials as in the paper
 SPEND: dict[str, dict[str, Any]] = {
     "quick": {"folds": 5, "trials": 1, "small trials": 1, "cap": 2.0, "rows": 1000, "deep rows": 2000},
     "full": {"folds": 5, "trials": 2, "small trials": 10, "cap": 120.0, "rows": 10**9, "deep rows": 10**9},
 }
-
-
-def methods(cap: float) -> dict[str, Callable[[], Any]]:
-    """Return the split families of the tables, by the paper's names."""
-    return {
-        "WODT": lambda: WeightedOblique(l2="auto"),
-        "as published": lambda: WeightedOblique(l2=0, recut=False),
-        "APDT": lambda: "axis",
-        "CO2": lambda: CO2(time_limit=cap),
-        "CO2r": lambda: CO2(init="random", time_limit=cap),
-        "OC1": lambda: OC1(time_limit=cap),
-        "OC1r": lambda: OC1(init="random", time_limit=cap),
-        "CART-LC": lambda: CartLC(time_limit=cap),
-        "CART-LCr": lambda: CartLC(init="random", time_limit=cap),
-        "HHCART": lambda: Householder(time_limit=cap),
-    }
 
 
 class _Plan:
@@ -86,7 +53,7 @@ class _Plan:
         self.folds, self.trials, self.cap = int(spend["folds"]), int(spend["trials"]), float(spend["cap"])
         self.small_trials = int(job.options.get("trials", spend["small trials"]))
         self.rows, self.deep_rows = spend["rows"], spend["deep rows"]
-        self.methods = methods(self.cap)
+        self.methods = trees.methods(self.cap)
         self.chosen_data = _choice("data", job.options.get("data"), DATA)
         self.chosen_methods = _choice("methods", job.options.get("methods"), tuple(self.methods))
 
@@ -104,9 +71,9 @@ class _Plan:
     def trials_of(self, data: str) -> int:
         """Return how often a set is dealt into folds."""
         found = rows_of(data)
-        if found is None or len(found[1]) > MOST_ROWS:
+        if found is None or data in ONE_CUT:
             return 1
-        return self.small_trials if len(found[1]) <= SMALL_ROWS else self.trials
+        return self.small_trials if len(found[1]) <= trees.SMALL_ROWS else self.trials
 
     def known(self, kind: str, data: str, method: str, trial: int) -> dict[str, Any] | None:
         """Return a cell that is there already."""
@@ -115,9 +82,11 @@ class _Plan:
     def _key(self, kind: str, data: str, method: str, trial: int) -> tuple[str, dict[str, Any]]:
         settings: dict[str, Any] = {"data": data, "method": method, "folds": self.folds, "trial": trial}
         if method == "WODT":
-            settings["wodt"] = {"penalties": PENALTIES, "bits": BITS, "folds": INNER_FOLDS, "deals": INNER_DEALS}
+            settings["wodt"] = {"penalties": trees.PENALTIES, "bits": trees.BITS, **trees.INNER}
         if method == "CART-LC":
-            settings["cart-lc"] = {"eliminations": ELIMINATIONS, "folds": INNER_FOLDS, "deals": INNER_DEALS}
+            settings["cart-lc"] = {"eliminations": trees.ELIMINATIONS, **trees.INNER}
+        if kind == "tables" and method in trees.WITH_DEPTH and data in ONE_CUT:
+            settings["depths"] = trees.DEPTHS
         if method not in ("WODT", "as published", "APDT"):
             settings["cap"] = self.cap
         return f"{kind} {data} {method} trial {trial}", settings
@@ -150,75 +119,26 @@ def rows_of(name: str) -> tuple[Any, Any] | None:
     return (data.X.toarray() if sparse.issparse(data.X) else data.X), data.y
 
 
-def cuts(X: Any, y: Any, folds: int, trial: int) -> list[tuple[Any, Any]]:
+def cuts(data: str, folds: int, trial: int) -> list[tuple[Any, Any]]:
     """Training and test rows: all folds of a small set, the first of a large one."""
-    parts = list(StratifiedKFold(folds, shuffle=True, random_state=trial).split(X, y))
-    return parts if len(y) <= MOST_ROWS else parts[:1]
-
-
-def _inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
-    deals = range(INNER_DEALS if len(y) <= SMALL_ROWS else 1)
-    folds = [StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=seed + 1000 * deal) for deal in deals]
-    parts = [part for fold in folds for part in fold.split(X, y)]
-    return parts[:1] if X.size >= ONE_INNER_FOLD else parts
-
-
-def validated(X: Any, y: Any, seed: int) -> tuple[float, float]:
-    """Return the penalty and the bits whose trees err least on folds of these rows; the larger ones on ties."""
-    right = np.zeros((len(PENALTIES), len(BITS)))
-    for inner, outer in _inner_cuts(X, y, seed):
-        for i, l2 in enumerate(PENALTIES):
-            tree = fit(WeightedOblique(l2=l2), X[inner], y[inner], seed)[0]
-            for j, bits in enumerate(BITS):
-                pruned = prune(tree.tree_, bits / len(inner)) if bits else tree.tree_
-                leaf = apply(pruned, np.asarray(X[outer], dtype=tree.tree_.schema.dtype), 1)
-                right[i, j] += np.sum(tree.classes_[pruned.value.argmax(axis=1)[leaf]] == y[outer])
-    i, j = np.argwhere(right == right.max())[-1]
-    return PENALTIES[i], BITS[j]
-
-
-def validated_elimination(X: Any, y: Any, seed: int, cap: float) -> float:
-    """Return the elimination of CART-LC whose trees err least on folds of these rows; the smallest on ties."""
-    if X.size >= NO_INNER_FOLD:
-        return USUAL_ELIMINATION
-    right = np.zeros(len(ELIMINATIONS))
-    for inner, outer in _inner_cuts(X, y, seed):
-        for i, share in enumerate(ELIMINATIONS):
-            tree = fit(CartLC(elimination=share, time_limit=cap), X[inner], y[inner], seed)[0]
-            right[i] += np.sum(tree.predict(X[outer]) == y[outer])
-    return ELIMINATIONS[int(right.argmax())]
-
-
-def fit(splits: Any, X: Any, y: Any, seed: int, bits: float = 0.0) -> tuple[TopDownTreeClassifier, float, bool]:
-    """Grow a tree to purity and prune it; return it with its CPU seconds and whether a cap ended the search."""
-    alpha = bits / len(y)
-    tree = TopDownTreeClassifier(splits, "entropy", ccp_alpha=alpha, random_state=seed, verbose=False)
-    start = time.process_time()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        tree.fit(X, y)
-    capped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    return tree, time.process_time() - start, capped
+    parts = list(StratifiedKFold(folds, shuffle=True, random_state=trial).split(*rows_of(data)))  # type: ignore[misc]
+    return parts[:1] if data in ONE_CUT else parts
 
 
 def _cross_validate(data: str, method: str, make: Callable[[], Any], folds: int, trial: int) -> dict[str, Any]:
     X, y = rows_of(data)  # type: ignore[misc]
-    is_deep = data in DEEP_DATA and method in DEEP_METHODS and trial == 0 and method != "WODT"
+    is_deep = data in DEEP_DATA and method in DEEP_METHODS and trial == 0
     result: dict[str, Any] = {"accuracy": [], "leaves": [], "seconds": [], "capped": 0}
-    for fold, (train, test) in enumerate(cuts(X, y, folds, trial)):
-        splits, bits, seed, start = make(), 0.0, 100 * trial + fold, time.process_time()
-        if method == "WODT":
-            l2, bits = validated(X[train], y[train], seed)
-            splits = WeightedOblique(l2=l2)
-        elif method == "CART-LC":
-            splits.elimination = validated_elimination(X[train], y[train], seed, splits.time_limit)
+    for fold, (train, test) in enumerate(cuts(data, folds, trial)):
+        seed, start = 100 * trial + fold, time.process_time()
+        splits, limits = trees.chosen(method, make(), data in ONE_CUT, X[train], y[train], seed)
         spent = time.process_time() - start
-        tree, seconds, capped = fit(splits, X[train], y[train], seed, bits)
+        tree, seconds, capped = trees.fit(splits, X[train], y[train], seed, **limits)
         result["accuracy"].append(float(tree.score(X[test], y[test])))
         result["leaves"].append(tree.get_n_leaves())
         result["seconds"].append(spent + seconds)
         result["capped"] += capped
-        if is_deep and fold == 0:  # a slow fit serves the figures too
+        if is_deep and fold == 0 and not limits:  # a slow fit serves the figures too
             result["depth"] = {**_curves(tree, X, y, train, test), "capped": capped}
     return result
 
@@ -330,15 +250,9 @@ def _low_rivals(found: dict[str, dict[str, Any]], in_part: bool) -> str:
 
 def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows: list[list[str]], more: str) -> None:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-    penalties, bits, shares = (", ".join(f"{x:g}" for x in values) for values in (PENALTIES, BITS, ELIMINATIONS))
-    made = (f"WODT, one configuration for all sets: the penalty l2 (of {penalties}) and the bits of entropy that "
-            f"pruning asks of a split (of {bits}) are chosen by validation within the training rows of each fit, "
-            f"{INNER_FOLDS} folds, or one where X is large; its time includes that. So is the share of terms that "
-            f"CART-LC takes out (of {shares}; {USUAL_ELIMINATION:g} for the largest X), small sets being dealt "
-            f"{INNER_DEALS} times. "
-            f"Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials ({plan.small_trials} of "
-            f"sets of up to {SMALL_ROWS:,} rows), cap "
-            f"{plan.cap:g} s (elapsed) per fit; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
+    made = (f"{trees.CHOICES} Budget {plan.job.budget}: {plan.folds} folds, {plan.trials} trials ({plan.small_trials} "
+            f"of sets of up to {trees.SMALL_ROWS:,} rows), cap {plan.cap:g} s (elapsed) per fit, those for validation "
+            f"too; {time.strftime('%Y-%m-%d')}, {machine}.")  # fmt: skip
     plan.job.write(f"wodt-{name}.md", f"# {title}\n\n{text}\n\n{markdown_table(header, rows)}\n\n{more}\n\n{made}\n")
 
 
@@ -377,32 +291,15 @@ def _times(plan: _Plan) -> None:
     _picture(plan, "figure-1", draw, (11, 4.5))
 
 
-def accuracy_by_depth(tree: Tree, leaf: Any, y: Any) -> list[float]:
-    """Accuracy of the tree cut at each of `DEPTHS`; what a node predicts is known from its class fractions."""
-    parent = np.full(tree.node_count, -1)
-    for children in (tree.children_left, tree.children_right):
-        inner = children != LEAF
-        parent[children[inner]] = np.flatnonzero(inner)
-    depth = np.zeros(tree.node_count, dtype=int)
-    for node in range(1, tree.node_count):
-        depth[node] = depth[parent[node]] + 1
-    best, place, scores = tree.value.argmax(axis=1), leaf.copy(), []
-    for limit in reversed(DEPTHS):
-        while (deep := depth[place] > limit).any():
-            place[deep] = parent[place[deep]]
-        scores.append(float((best[place] == y).mean()))
-    return scores[::-1]
-
-
 def _curves(tree: TopDownTreeClassifier, X: Any, y: Any, train: Any, test: Any) -> dict[str, list[float]]:
     parts = {"test": test, "training": train}
-    return {part: accuracy_by_depth(tree.tree_, tree.apply(X[rows]), y[rows]) for part, rows in parts.items()}
+    return {part: trees.accuracy_by_depth(tree, X[rows], y[rows]) for part, rows in parts.items()}
 
 
 def _by_depth(data: str, make: Callable[[], Any], folds: int) -> dict[str, Any]:
     X, y = rows_of(data)  # type: ignore[misc]
-    train, test = cuts(X, y, folds, 0)[0]
-    tree, seconds, capped = fit(make(), X[train], y[train], 0)
+    train, test = cuts(data, folds, 0)[0]
+    tree, seconds, capped = trees.fit(make(), X[train], y[train], 0)
     return {**_curves(tree, X, y, train, test), "seconds": seconds, "capped": capped}
 
 
@@ -425,14 +322,14 @@ def _depths(plan: _Plan, figure: int) -> None:
     text = (f"Accuracy on the {part} rows of one cut (four fifths to learn from) by depth. A tree cut at a depth is "
             "the tree grown to that depth, so one fit gives the whole curve.")  # fmt: skip
     _page(plan, f"figure-{figure}", f"Figure {figure}: {part} accuracy by depth", text,
-          ["data", "method", *map(str, DEPTHS)], rows, "" if rows else "No data at hand.")  # fmt: skip
+          ["data", "method", *map(str, trees.DEPTHS)], rows, "" if rows else "No data at hand.")  # fmt: skip
 
     def draw(plt: Any, fig: Any) -> None:
         panels = fig.subplots(1, max(len(curves), 1), squeeze=False)[0]
         for ax, (data, found) in zip(panels, curves.items()):
             for method, result in found.items():
                 color = f"C{list(plan.methods).index(method)}"
-                ax.plot(DEPTHS, result[part], "o-", ms=3, lw=1, color=color, label=method)
+                ax.plot(trees.DEPTHS, result[part], "o-", ms=3, lw=1, color=color, label=method)
             ax.set(title=data, xlabel="depth", ylabel=f"{part} accuracy")
             ax.legend(fontsize=7)
 

@@ -1,0 +1,147 @@
+"""The trees of the WODT paper's tables: families by the paper's names, what validation chooses for them, one fit."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+
+from boscage._predict import apply
+from boscage.pruning import prune
+from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
+from boscage.top_down import TopDownTreeClassifier
+from boscage.tree import LEAF
+
+# Ours: the penalty, and the bits that a split must save on the training rows (ccp_alpha = bits / rows), are chosen for
+# each fit by validation within its training rows.
+PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
+INNER = {"folds": 5, "deals": 10}  # small sets are dealt as often as into the outer folds: one deal decides by chance
+ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
+# CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
+ELIMINATIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
+FEW_NUMBERS = 5_000_000
+# The paper grows OC1 and CART-LC up to a maximal depth that it does not name. On large data, where trees become deep
+# enough to feel it, it is chosen as well; WODT may then limit its depth in place of pruning.
+WITH_DEPTH = ("WODT", "OC1", "OC1r", "CART-LC", "CART-LCr")
+DEPTHS = tuple(range(2, 21, 2))
+SMALL_ROWS = 1000  # up to which a set is dealt often
+
+
+def _listed(values: tuple[float, ...]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+CHOICES = (
+    f"WODT, one configuration for all sets: the penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that "
+    f"pruning asks of a split (of {_listed(BITS)}) are chosen by validation within the training rows of each fit, "
+    f"{INNER['folds']} folds, or one where X is large; its time includes that. So are the share of terms that CART-LC "
+    f"takes out (of {_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X) and, on sets of one cut, the "
+    f"maximal depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), and of WODT, in "
+    f"place of pruning. Small sets are dealt {INNER['deals']} times for it."
+)
+
+
+def methods(cap: float) -> dict[str, Callable[[], Any]]:
+    """Return the split families of the tables, by the paper's names."""
+    return {
+        "WODT": lambda: WeightedOblique(l2="auto"),
+        "as published": lambda: WeightedOblique(l2=0, recut=False),
+        "APDT": lambda: "axis",
+        "CO2": lambda: CO2(time_limit=cap),
+        "CO2r": lambda: CO2(init="random", time_limit=cap),
+        "OC1": lambda: OC1(time_limit=cap),
+        "OC1r": lambda: OC1(init="random", time_limit=cap),
+        "CART-LC": lambda: CartLC(time_limit=cap),
+        "CART-LCr": lambda: CartLC(init="random", time_limit=cap),
+        "HHCART": lambda: Householder(time_limit=cap),
+    }
+
+
+def inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
+    """Training and validation rows among these."""
+    deals = range(INNER["deals"] if len(y) <= SMALL_ROWS else 1)
+    folds = [StratifiedKFold(INNER["folds"], shuffle=True, random_state=seed + 1000 * deal) for deal in deals]
+    parts = [part for fold in folds for part in fold.split(X, y)]
+    return parts[:1] if X.size >= ONE_INNER_FOLD else parts
+
+
+def validated(depths: tuple[int, ...], X: Any, y: Any, seed: int) -> tuple[float, dict[str, Any]]:
+    """Return the penalty, and the bits or the depth, whose trees err least on folds; the larger ones on ties."""
+    right = np.zeros((len(PENALTIES), len(depths) + len(BITS)))
+    for inner, outer in inner_cuts(X, y, seed):
+        for i, l2 in enumerate(PENALTIES):
+            tree = fit(WeightedOblique(l2=l2), X[inner], y[inner], seed)[0]
+            right[i, : len(depths)] += _right_by_depth(tree, X[outer], y[outer], depths)
+            for j, bits in enumerate(BITS, len(depths)):
+                pruned = prune(tree.tree_, bits / len(inner)) if bits else tree.tree_
+                leaf = apply(pruned, np.asarray(X[outer], dtype=tree.tree_.schema.dtype), 1)
+                right[i, j] += np.sum(tree.classes_[pruned.value.argmax(axis=1)[leaf]] == y[outer])
+    i, j = np.argwhere(right == right.max())[-1]
+    limits = [*({"max_depth": depth} for depth in depths), *({"ccp_alpha": bits / len(y)} for bits in BITS)]
+    return PENALTIES[i], limits[j]
+
+
+def validated_rival(
+    candidates: list[Any], depths: tuple[int, ...], X: Any, y: Any, seed: int
+) -> tuple[Any, int | None]:
+    """Return the splits and the depth (or none) whose trees err least on folds; the first and the deepest on ties."""
+    right = np.zeros((len(candidates), len(depths) + 1))
+    for inner, outer in inner_cuts(X, y, seed):
+        for i, splits in enumerate(candidates):
+            tree = fit(splits, X[inner], y[inner], seed)[0]
+            right[i] += _right_by_depth(tree, X[outer], y[outer], (*depths, np.inf))
+    i = int(right.max(axis=1).argmax())
+    return candidates[i], (*depths, None)[np.flatnonzero(right[i] == right[i].max())[-1]]
+
+
+def chosen(method: str, splits: Any, with_depth: bool, X: Any, y: Any, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return the splits of a method and what limits its trees, as far as validation decides."""
+    depths = DEPTHS if method in WITH_DEPTH and with_depth else ()
+    if method == "WODT":
+        l2, limits = validated(depths, X, y, seed)
+        return WeightedOblique(l2=l2), limits
+    candidates = [splits]
+    if method == "CART-LC" and X.size < FEW_NUMBERS:
+        candidates = [CartLC(elimination=share, time_limit=splits.time_limit) for share in ELIMINATIONS]
+    if len(candidates) + len(depths) == 1:
+        return splits, {}
+    splits, depth = validated_rival(candidates, depths, X, y, seed)
+    return splits, {"max_depth": depth}
+
+
+def fit(splits: Any, X: Any, y: Any, seed: int, **limits: Any) -> tuple[TopDownTreeClassifier, float, bool]:
+    """Grow a tree to purity or its limits; return it with its CPU seconds and whether a cap ended the search."""
+    tree = TopDownTreeClassifier(splits, "entropy", random_state=seed, verbose=False, **limits)
+    start = time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        tree.fit(X, y)
+    capped = any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+    return tree, time.process_time() - start, capped
+
+
+def accuracy_by_depth(model: TopDownTreeClassifier, X: Any, y: Any, depths: tuple[float, ...] = DEPTHS) -> list[float]:
+    """Accuracy of the tree cut at each depth; what a node predicts is known from its class fractions."""
+    tree = model.tree_
+    parent = np.full(tree.node_count, -1)
+    for children in (tree.children_left, tree.children_right):
+        inner = children != LEAF
+        parent[children[inner]] = np.flatnonzero(inner)
+    depth = np.zeros(tree.node_count, dtype=int)
+    for node in range(1, tree.node_count):
+        depth[node] = depth[parent[node]] + 1
+    label, place, scores = model.classes_[tree.value.argmax(axis=1)], model.apply(X), []
+    for limit in reversed(depths):
+        while (deep := depth[place] > limit).any():
+            place[deep] = parent[place[deep]]
+        scores.append(float((label[place] == y).mean()))
+    return scores[::-1]
+
+
+def _right_by_depth(model: TopDownTreeClassifier, X: Any, y: Any, depths: tuple[float, ...]) -> Any:
+    return np.rint(len(y) * np.array(accuracy_by_depth(model, X, y, depths)))
