@@ -1,5 +1,6 @@
 """Batches: the same bytes as in memory, from every kind of source, with bounded memory and clear refusals."""
 
+import gzip
 import math
 import subprocess
 import sys
@@ -21,12 +22,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boscage import Axis, IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
+from boscage._csv import read_csv
 from boscage._weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.batches.files import read_ahead
 from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
 from boscage.batches.source import open_source
 from boscage.batches.threads import Workers
+from boscage.datasets import DataFileError
 
 
 def saved(tree, folder):
@@ -274,6 +277,56 @@ def test_csv(table, tmp_path):
     tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=6)
     expected = saved(tree.fit(frame.drop(columns=["label", "w"]), frame["label"], frame["w"]), tmp_path)
     assert saved(tree.fit_batches(tmp_path / "all.csv", "label", weight="w"), tmp_path) == expected
+
+
+def write_rows(path, rows, separator, header="a,b,y"):
+    with gzip.open(path, "wt") if path.suffix == ".gz" else open(path, "w") as file:
+        for row in [*([header.split(",")] if header else []), *rows]:
+            file.write(separator.join(map(str, row)) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "missing"),
+    [("a.csv", ";", "?"), ("a.tsv", "\t", "None"), ("a.csv.gz", ",", "NA"), ("a.txt", ",", "")],
+)
+def test_csv_is_understood_as_in_memory(name, separator, missing, tmp_path, rng):
+    a, b = rng.normal(size=(2, 200)).round(4).tolist()
+    rows = [[x if i % 9 else missing, z, "u" if z > 0 else "v"] for i, (x, z) in enumerate(zip(a, b, strict=True))]
+    path = write_rows(tmp_path / name, rows, separator)
+    tree = TopDownTreeClassifier(Axis(max_bins=16), max_leaf_nodes=4)
+    names, (x, z, labels), _ = read_csv(path, frozenset())
+    assert names == ["a", "b", "y"]
+    frame = pd.DataFrame({"a": x, "b": z})
+    expected = saved(tree.fit(frame, np.array(labels, dtype=object)), tmp_path)
+    assert saved(tree.fit_batches(path, "y"), tmp_path) == expected
+    rows[5][2] = missing
+    with pytest.raises(ValueError, match="row 5 has no label"):
+        tree.fit_batches(write_rows(path, rows, separator), "y")
+
+
+def test_csv_without_a_header_and_with_fractions_late(tmp_path):
+    rows = [[i % 7, i % 5, i % 2] for i in range(400_000)]
+    rows[-1][0] = 2.5  # far behind the rows that tell the types of columns
+    path = write_rows(tmp_path / "a.csv", rows, ",", header=None)
+    tree = TopDownTreeClassifier("stochastic", max_leaf_nodes=3).fit_batches(path, "x2")
+    assert tree.feature_names_in_.tolist() == ["x0", "x1"]
+    assert tree.classes_.tolist() == [0, 1]
+    assert tree.classes_.dtype.kind == "i"
+    assert tree.reading_.rows == 400_000
+
+
+def test_damaged_csv_is_refused_by_name(tmp_path):
+    tree = TopDownTreeClassifier("stochastic")
+    good = write_rows(tmp_path / "a.csv", [[1, 2, "u"], [3, 4, "v"]], ",")
+    bad = write_rows(tmp_path / "b.csv", [[1, 2, "u"], [3, 4]], ",")
+    other = write_rows(tmp_path / "c.csv", [[1, 2, "u"]], ";")
+    for sources in ([bad], [good, bad], [good, other]):
+        with pytest.raises(DataFileError, match=f"{sources[-1].name}: cannot be read as CSV"):
+            tree.fit_batches(sources, "y")
+    (tmp_path / "d.csv").touch()
+    with pytest.raises(DataFileError, match=r"d\.csv: is empty"):
+        tree.fit_batches(tmp_path / "d.csv", "y")
 
 
 def datasets(table, folder):

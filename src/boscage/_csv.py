@@ -52,7 +52,7 @@ def read_csv(path: Path, text: frozenset[str]) -> tuple[list[str], _Columns, tup
         What the user should know about how the file was understood.
     """
     try:
-        names, has_header, delimiter = _header(path)
+        names, has_header, delimiter = read_header(path)
         as_text = {j for j, name in enumerate(names) if name in text}
         while True:
             try:
@@ -74,7 +74,8 @@ def _open(path: Path) -> TextIO:
     return open(path, encoding="utf-8-sig", newline="")
 
 
-def _header(path: Path) -> tuple[list[str], bool, str]:
+def read_header(path: Path) -> tuple[list[str], bool, str]:
+    """Return the names of the columns, whether the first line holds them, and the delimiter."""
     with _open(path) as file:
         line = next((line for line in file if line.strip()), "")
     if not line:

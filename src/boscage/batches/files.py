@@ -20,13 +20,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-_FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc", ".csv": "csv"}
+from boscage.batches.csv_files import csv_batches, csv_dataset, is_own
+
+_FORMATS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "csv",
+    ".tsv.gz": "csv",
+}
 # Rows that are read at once from files, and about their bytes: wide rows are read fewer at a time.
 BATCH_ROWS = 1 << 17
 BATCH_BYTES = 1 << 25
 _GROUP_BYTES = 1 << 26
 _BUFFER_BYTES = 1 << 18
-_CSV_BLOCK_BYTES = 1 << 23
 _POLL_SECONDS = 0.1
 
 T = TypeVar("T")
@@ -89,7 +100,7 @@ def is_dataset(source: Any) -> bool:
     return type(source).__module__.startswith("pyarrow") and hasattr(source, "scanner")
 
 
-def files_dataset(source: Any) -> Any:
+def files_dataset(source: Any, target: str | None = None) -> Any:
     """Open one path, pattern or folder, or a list of paths, as a dataset; files in order of their names."""
     try:
         import pyarrow.dataset as ds
@@ -99,7 +110,7 @@ def files_dataset(source: Any) -> Any:
     found: list[str] = []
     for path in paths:
         if os.path.isdir(path):
-            inside = [str(name) for name in Path(path).rglob("*") if name.suffix.lower() in _FORMATS]
+            inside = [str(name) for name in Path(path).rglob("*") if _ending(str(name)) in _FORMATS]
             if not inside:
                 raise FileNotFoundError(f"{path}: the folder holds no Parquet, Arrow or CSV file")
             found += sorted(inside)
@@ -112,14 +123,21 @@ def files_dataset(source: Any) -> Any:
             found.append(path)
         else:
             raise FileNotFoundError(f"no such file: {path}")
-    formats = {_FORMATS.get(Path(path).suffix.lower(), Path(path).suffix) for path in found}
+    formats = {_FORMATS.get(_ending(path), Path(path).suffix) for path in found}
+    if all(_ending(path) == ".txt" for path in found):  # in a folder a text may be anything
+        formats = {"csv"}
     if len(formats) > 1 or formats - set(_FORMATS.values()):
         raise ValueError(f"source holds files of the kinds {sorted(formats)}. Pass files of one kind: {_kinds()}.")
-    return ds.dataset(found, format=formats.pop())
+    return csv_dataset(found, target) if formats == {"csv"} else ds.dataset(found, format=formats.pop())
+
+
+def _ending(path: str) -> str:
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    return "".join(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:])
 
 
 def _kinds() -> str:
-    return ", ".join(_FORMATS)
+    return ", ".join([*_FORMATS, ".txt"])
 
 
 def dataset_pieces(
@@ -149,6 +167,10 @@ def _same(batch: T) -> T:
 
 def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     """Read fragment by fragment."""
+    if getattr(getattr(dataset, "format", None), "default_extname", "") == "csv" and is_own(dataset):
+        for fragment in dataset.get_fragments():
+            yield from _read_csv(dataset, fragment, columns, rows)
+        return
     try:
         fragments = dataset.get_fragments()
     except ValueError:  # the rows of a filtered dataset are known to scanners alone
@@ -157,19 +179,19 @@ def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     reader = _reader(dataset)
     for fragment in fragments:
         if reader is not None and _is_plain(fragment, dataset.schema, columns):
-            yield from reader(fragment, dataset.schema, columns, rows)
+            yield from reader(fragment, columns, rows)
         else:
             pieces = fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
             for piece in pieces:
                 yield from _there(piece.to_batches(schema=dataset.schema, columns=columns, batch_size=rows))
 
 
-def _reader(dataset: Any) -> Callable[[Any, Any, list[str], int], Iterator[Piece]] | None:
+def _reader(dataset: Any) -> Callable[[Any, list[str], int], Iterator[Piece]] | None:
     kind = getattr(getattr(dataset, "format", None), "default_extname", "")
     if kind == "csv":
         from pyarrow.dataset import CsvFileFormat
 
-        return _read_csv if dataset.format.equals(CsvFileFormat()) else None
+        return partial(_read_csv, dataset) if dataset.format.equals(CsvFileFormat()) else None
     return {"parquet": _read_parquet, "arrow": _read_ipc}.get(kind)
 
 
@@ -179,7 +201,7 @@ def _is_plain(fragment: Any, schema: Any, columns: list[str]) -> bool:
     return all(own.get_field_index(name) >= 0 and own.field(name).type == schema.field(name).type for name in columns)
 
 
-def _read_parquet(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
+def _read_parquet(fragment: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     # Without buffers all columns of a row group are loaded at once; with them their bytes are copied once more.
     largest = max((group.total_byte_size for group in fragment.row_groups), default=0)
     buffer_size = _BUFFER_BYTES if largest > _GROUP_BYTES else 0
@@ -221,7 +243,7 @@ def _runs(groups: list[Any], rows: int) -> Iterator[list[Any]]:
         yield run
 
 
-def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
+def _read_ipc(fragment: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     from pyarrow.ipc import IpcReadOptions, open_file
 
     chosen = [fragment.physical_schema.get_field_index(name) for name in columns]
@@ -231,17 +253,9 @@ def _read_ipc(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iter
             yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def _read_csv(fragment: Any, schema: Any, columns: list[str], rows: int) -> Iterator[Piece]:
-    from pyarrow.csv import ConvertOptions, ReadOptions, open_csv
-
-    types = {name: schema.field(name).type for name in columns}
-    options = ConvertOptions(column_types=types, include_columns=columns)
-    with (
-        fragment.open() as opened,
-        open_csv(opened, ReadOptions(block_size=_CSV_BLOCK_BYTES), convert_options=options) as stream,
-    ):
-        for batch in stream:
-            yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+def _read_csv(dataset: Any, fragment: Any, columns: list[str], rows: int) -> Iterator[Piece]:
+    for batch in csv_batches(dataset, fragment, columns):
+        yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:

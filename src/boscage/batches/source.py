@@ -95,7 +95,10 @@ def open_source(
         return source
     if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
         return Source(
-            dataset_pieces(files_dataset(source), target, weight, needs_target, drop), target, weight, reads_files=True
+            dataset_pieces(files_dataset(source, target), target, weight, needs_target, drop),
+            target,
+            weight,
+            reads_files=True,
         )
     if is_dataset(source):
         return Source(dataset_pieces(source, target, weight, needs_target, drop), target, weight, reads_files=True)
