@@ -283,7 +283,7 @@ def test_from_the_command_line(splits, tmp_path, capsys):
     pq.write_table(pa.table({f"x{j}": X[:, j] for j in range(5)} | {"y": y}), data)
     common = [data, "--target", "y", "--splits", splits, "--max-leaf-nodes", 4]
     assert run(*common, "--batches", "-o", models[0])
-    assert "max_bins=" in capsys.readouterr().err
+    assert "--max-bins 255" in capsys.readouterr().err
     for model, flag in zip(models, ("--batches", "--in-memory")):
         assert not run(*common, "--max-bins", 32, flag, "-o", model)
     one, other = (load(model).tree_ for model in models)

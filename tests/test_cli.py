@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -90,6 +91,13 @@ def test_version_and_help(run):
         ["fit", "iris", "-o", "m", "--growth", "slow"],
         ["fit", "iris", "-o", "m", "--leaf", "oak"],
         ["fit", "iris", "-o", "m", "--colour"],
+        ["fit", "iris", "-o", "m", "--n-jobs", "0"],
+        ["fit", "iris", "-o", "m", "--splits", "oc1", "--max-bins", "4"],
+        ["fit", "iris", "-o", "m", "--batches"],
+        ["fit", "iris", "-o", "m", "--batches", "--max-bins", "4", "--categorical", "a"],
+        ["reproduce", "novel"],
+        ["reproduce", "wodt", "--table", "99"],
+        ["reproduce", "wodt", "--budget", "none"],
         ["compare", "iris", "--folds", "1"],
         ["compare", "iris", "--splits", "diagonal"],
         ["predict", "m"],
@@ -254,7 +262,7 @@ def test_data_refusals(run, tmp_path, monkeypatch):
     assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
     assert "column 'name' is not numeric" in fails(run, "fit", "t.csv", "-o", "m")
     assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
-    assert "needs all rows in memory" in fails(run, "fit", tmp_path, "-o", "m")  # a folder is read in batches
+    assert "--max-bins 255" in run("fit", tmp_path, "-o", "m", code=2).stderr  # a folder is read in batches
     assert not (tmp_path / "m").exists()
 
 
@@ -270,8 +278,29 @@ def test_model_refusals(run, tmp_path, flowers):
     assert "misses columns 'sepal length (cm)'" in fails(run, "predict", "m", flowers)
 
 
+def test_a_model_of_very_many_classes(run, tmp_path, flowers):
+    iris = load_dataset("iris")
+    frame = pd.DataFrame(iris.X, columns=["sl", "sw", "pl", "pw"])
+    labels = np.array(iris.target_names)[iris.y]
+    model = boscage.LOMTreeClassifier(random_state=0).fit(frame, labels)
+    model.save(tmp_path / "lom")
+    predicted = run("predict", "lom", flowers, "--proba").stdout.splitlines()
+    assert predicted[0] == "prediction," + ",".join(f"proba_{name}" for name in sorted(iris.target_names))
+    assert [line.split(",")[0] for line in predicted[1:]] == model.predict(frame).tolist()
+    facts = json.loads(run("inspect", "lom", "--json").stdout)
+    assert facts["model"] == "LOMTreeClassifier"
+    assert facts["feature_names"] == ["sl", "sw", "pl", "pw"]
+    assert facts["classes"] == sorted(iris.target_names)
+    assert facts["mode"] == "beam"
+    assert "no single tree to show" in fails(run, "show", "lom")
+
+
 def test_output_that_cannot_be_written(run, tmp_path):
-    assert "nowhere" in fails(run, "fit", "iris", "-o", "nowhere/m").split(": ")[0]
+    assert fails(run, "fit", "iris", "-o", "nowhere/m") == "nowhere/m: there is no folder nowhere to write it to"
+    (tmp_path / "folder").mkdir()
+    assert fails(run, "fit", "iris", "-o", "folder").startswith("folder is a folder")
+    with pytest.raises(FileNotFoundError, match=r"nowhere/m'$"):
+        boscage.TopDownTreeClassifier().fit([[0.0], [1.0]], [0, 1]).save("nowhere/m")
     (tmp_path / "file").write_text("")
     assert "file" in fails(run, "compare", "iris", "--out", "file")
 

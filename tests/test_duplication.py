@@ -175,3 +175,9 @@ def test_bad_parameters():
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_labels_are_refused(missing):
+    with pytest.raises(ValueError, match="NaN"):
+        DuplicateWeights(DecisionTreeClassifier()).fit(np.eye(3), np.array(["u", missing, "v"], dtype=object))

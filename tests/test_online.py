@@ -468,6 +468,9 @@ def test_top_k_is_the_head_of_the_probabilities(options, rng):
         np.testing.assert_allclose(np.take_along_axis(proba, columns, 1), shares, rtol=1e-5)
     with pytest.raises(ValueError, match="k=21"):
         model.predict_top_k(X, 21)
+    assert model.predict_top_k(X)[0].shape == (240, 5)
+    few = y < "c03"
+    assert LOMTreeClassifier(**options, random_state=0).fit(X[few], y[few]).predict_top_k(X)[0].shape == (240, 3)
 
 
 @every_mode

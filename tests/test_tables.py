@@ -272,7 +272,9 @@ def test_drop(table):
         ("a,w,y\n1,-1,0\n", "y", {"weight": "w"}, "must hold finite numbers >= 0"),
         ("a,w,y\n1,,0\n", "y", {"weight": "w"}, "none missing"),
         ("a,y\n1,0\n", "y", {"categorical": ["c"]}, "there is no column 'c' of categories"),
-        ("a,y\n1,0\n", "y", {"categorical": ["y"]}, "there is no column 'y' of categories"),
+        ("a,y\n1,0\n", "y", {"categorical": ["y"]}, "column 'y' is the target, not a column of categories"),
+        ("a,y\n1,0\ninf,1\n", "y", {}, "column 'a' holds an infinite number in data row 2"),
+        ("a,y\n" + "".join(f"{i},0\n" for i in range(40)) + "oops,1\n", "y", {}, "41 different texts such as 'oops'"),
     ],
 )
 def test_training_data_refuses(table, content, target, options, says):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,7 @@ def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:
 def _from_objects(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Labels of one sortable type, out of an array of objects."""
     values = labels.tolist()
-    for row, label in enumerate(values):
-        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-            raise ValueError(f"Input y contains NaN or None: row {row} has no label. Drop such rows first.")
+    check_all_labelled(values)
     kinds = {_kind(label) for label in values}
     if len(kinds) > 1 or "other" in kinds:
         found = ", ".join(sorted({type(label).__name__ for label in values}))
@@ -94,6 +93,13 @@ def _from_objects(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
             "for example np.asarray(y, dtype=str)."
         )
     return labels if kinds == {"text"} else np.array(values)
+
+
+def check_all_labelled(labels: Iterable[Any]) -> None:
+    """Refuse labels that are missing, by the first row that has none."""
+    for row, label in enumerate(labels):
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
+            raise ValueError(f"Input y contains NaN or None: row {row} has no label. Drop such rows first.")
 
 
 def _kind(label: object) -> str:

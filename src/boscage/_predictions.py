@@ -7,16 +7,20 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from boscage._tables import Table, labels_of, prediction_rows
 from boscage.datasets import DataFileError
+
+if TYPE_CHECKING:
+    from boscage.online import LOMTreeClassifier
+    from boscage.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +55,19 @@ def write_page(path: Path, model: Any, table: Table | None, target: str | None, 
 
 
 def _rows(model: Any, table: Table) -> Any:
-    schema = model.tree_.schema
-    rows = prediction_rows(table, schema.n_features, schema.feature_names, schema.categories)
+    rows = prediction_rows(table, *model_columns(model))
     if rows.shape[0] == 0:
         raise DataFileError(f"{table.source}: holds no rows")
     return rows
+
+
+def model_columns(model: Any) -> tuple[int, Sequence[str] | None, Sequence[Any] | None]:
+    """Return the number of columns that a model takes, their names and the levels of its categories."""
+    if hasattr(model, "tree_"):
+        schema = model.tree_.schema
+        return schema.n_features, schema.feature_names, schema.categories
+    names = getattr(model, "feature_names_in_", None)
+    return model.n_features_in_, None if names is None else names.tolist(), None
 
 
 @contextmanager
@@ -110,24 +122,33 @@ def describe_model(path: Path) -> dict[str, Any]:
     from boscage import load
 
     model = load(path)
-    tree, schema = model.tree_, model.tree_.schema
-    names = list(schema.feature_names) if schema.feature_names is not None else None
-    categorical = [j for j in range(schema.n_features) if schema.n_categories[j]]
-    linear = int(tree.weights.shape[0])
-    return {
+    n_features, names, _ = model_columns(model)
+    facts = {
         "file": str(path),
         "bytes": os.path.getsize(path),
         "model": type(model).__name__,
         "classes": model.classes_.tolist(),
-        "features": int(schema.n_features),
-        "feature_names": names,
-        "categorical": [names[j] if names else j for j in categorical],
+        "features": int(n_features),
+        "feature_names": None if names is None else list(names),
+    }
+    return facts | (_tree_facts(model.tree_) if hasattr(model, "tree_") else _online_facts(model))
+
+
+def _tree_facts(tree: Tree) -> dict[str, Any]:
+    schema = tree.schema
+    categorical = [j for j in range(schema.n_features) if schema.n_categories[j]]
+    return {
+        "categorical": [schema.feature_names[j] if schema.feature_names else j for j in categorical],
         "number_type": schema.dtype,
         "routing": tree.routing,
         "nodes": int(tree.node_count),
         "leaves": int(tree.n_leaves),
         "depth": int(tree.max_depth),
-        "linear_tests": linear,
+        "linear_tests": int(tree.weights.shape[0]),
         "training_rows": int(tree.n_node_samples[0]),
         "training_weight": float(tree.weighted_n_node_samples[0]),
     }
+
+
+def _online_facts(model: LOMTreeClassifier) -> dict[str, Any]:
+    return {"mode": model.mode, "bytes_in_memory": model.memory_usage()["total"]}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boscage._csv import read_csv
+from boscage._csv import is_number, read_csv
 from boscage.datasets import DataFileError, Dataset, load_dataset, read_npz
 
 MOST_LEVELS = 255
@@ -131,7 +131,10 @@ def training_data(
         names = table.sparse_names
         return TrainingData(table.sparse, y, sample_weight, names, (None,) * len(names), table.notes)
     for name in categorical:
-        if name not in table.columns or name in (target, weight):
+        if name in (target, weight):
+            role = "target" if name == target else "weight"
+            raise DataFileError(f"{table.source}: column {name!r} is the {role}, not a column of categories")
+        if name not in table.columns:
             raise DataFileError(_no_column(table, name, "of categories"))
     features = {name: column for name, column in table.columns.items() if name not in (target, weight)}
     if not features:
@@ -143,6 +146,8 @@ def training_data(
     ]
     for name in guessed:
         _check_levels(table, name, features[name])
+    for name, column in features.items():
+        _check_finite(table, name, column.values)
     notes = (f"text columns taken as categories: {', '.join(guessed)}",) if guessed else ()
     return TrainingData(
         X=_stack(column.values for column in features.values()),
@@ -339,7 +344,7 @@ def _weights(table: Table, name: str) -> NDArray[np.float64]:
         raise DataFileError(_no_column(table, name, "of weights"))
     column = table.columns[name]
     if column.levels is not None:
-        raise DataFileError(f"{table.source}: weight column {name!r} is not numeric (it holds {column.levels[0]!r})")
+        raise DataFileError(f"{table.source}: weight column {name!r} is not numeric (it holds {_text_of(column)!r})")
     if not np.isfinite(column.values).all() or (column.values < 0).any():
         raise DataFileError(f"{table.source}: weight column {name!r} must hold finite numbers >= 0, none missing")
     return column.values.astype(np.float64)
@@ -353,8 +358,23 @@ def _check_levels(table: Table, name: str, column: Column) -> None:
         return
     raise DataFileError(
         f"{table.source}: column {name!r} is not numeric: it holds {len(levels)} different texts such as "
-        f"{levels[0]!r}; use --drop {name} or --categorical {name}"
+        f"{_text_of(column)!r}; use --drop {name} or --categorical {name}"
     )
+
+
+def _check_finite(table: Table, name: str, values: NDArray[Any]) -> None:
+    if (infinite := np.isinf(values)).any():
+        row = int(np.argmax(infinite)) + 1
+        raise DataFileError(
+            f"{table.source}: column {name!r} holds an infinite number in data row {row}; write it as a finite number, "
+            "or leave the cell empty"
+        )
+
+
+def _text_of(column: Column) -> str:
+    """Return a level that shows why the column is text: one that is no number, if there is any."""
+    levels = column.levels or ("",)
+    return next((level for level in levels if not is_number(level)), levels[0])
 
 
 def _recode(table: Table, name: str, known: Sequence[Any] | None) -> NDArray[Any]:
@@ -362,9 +382,10 @@ def _recode(table: Table, name: str, known: Sequence[Any] | None) -> NDArray[Any
     column = table.columns[name]
     if known is None and column.levels:
         raise DataFileError(
-            f"{table.source}: column {name!r} is not numeric (it holds {column.levels[0]!r}), the model needs numbers"
+            f"{table.source}: column {name!r} is not numeric (it holds {_text_of(column)!r}), the model needs numbers"
         )
     if known is None:
+        _check_finite(table, name, column.values)
         return column.values
     if column.levels is not None:
         level_of = {str(level): level for level in known}

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from boscage import __version__
-from boscage._terminal import INTERRUPTED, messages, reports_errors, tell
+from boscage._terminal import INTERRUPTED, reports_errors, tell
 
 if TYPE_CHECKING:
     from boscage._tables import Table, TrainingData
-    from boscage.compare import Contender, Result, Settings, Task
 
 app = typer.Typer(
     name="boscage",
@@ -33,9 +32,18 @@ app = typer.Typer(
 _DATA_HELP = "CSV, TSV, Parquet or npz file, or the name of a data set such as iris."
 _MODEL_HELP = "Model file written by `boscage fit` or by save()."
 
+
+def _not_zero(value: int | None) -> int | None:
+    if value == 0:
+        raise typer.BadParameter("0 is not allowed; pass a number of threads, or -1 for all cores")
+    return value
+
+
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_DATA_HELP, show_default=False)]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False)]
-Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COL", help="Column of labels.")]
+Target = Annotated[
+    str | None, typer.Option("--target", "-t", metavar="COL", help="Column of labels; y if there is one of that name.")
+]
 Categorical = Annotated[
     list[str] | None, typer.Option("--categorical", metavar="COL", help="Take this column as categories (repeatable).")
 ]
@@ -45,7 +53,10 @@ MaxLeafNodes = Annotated[int | None, typer.Option(metavar="N", min=2, help="Larg
 MinSamplesLeaf = Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows in a leaf.")]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of everything random.")]
 NJobs = Annotated[
-    int | None, typer.Option("--n-jobs", metavar="N", help="Threads; -1 means all cores. The result is the same.")
+    int | None,
+    typer.Option(
+        "--n-jobs", metavar="N", callback=_not_zero, help="Threads; -1 means all cores. The result is the same."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
@@ -82,7 +93,7 @@ def fit(
     growth: Annotated[
         str, typer.Option(metavar="NAME", help="Order of growth: best_first, heaviest_first, depth_first.")
     ] = "best_first",
-    leaf: Annotated[str, typer.Option(metavar="NAME", help="Leaf model: frequency or majority.")] = "frequency",
+    leaf: Annotated[str, typer.Option(metavar="NAME", help="Leaf model: frequency, majority or linear.")] = "frequency",
     max_depth: MaxDepth = None,
     max_leaf_nodes: MaxLeafNodes = None,
     min_samples_leaf: MinSamplesLeaf = 1,
@@ -111,6 +122,7 @@ def fit(
 ) -> None:
     """Fit a tree to a table and write it to a model file."""
     from boscage import TopDownTreeClassifier
+    from boscage._component import resolve
 
     parts: dict[str, Any] = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     _check_names(parts)
@@ -126,7 +138,11 @@ def fit(
         n_jobs=n_jobs,
         random_state=seed,
     )
+    _check_output(output)
     if batches or (batches is None and _is_big(data)):
+        if max_bins is None and "max_bins" in resolve("splits", splits).get_params():
+            raise typer.BadParameter(f"--splits {splits} needs it in batches, for example --max-bins 255",
+                                     param_hint="--max-bins")  # fmt: skip
         _fit_batches(settings, data, output, target, weight, categorical, drop, as_json)
         return
     rows = _training_data(data, target, weight, categorical, drop)
@@ -144,6 +160,14 @@ def fit(
         _print_json(summary | {"leaves": leaves, "depth": depth, "training_accuracy": accuracy})
 
 
+def _check_output(output: Path) -> None:
+    """Refuse a model file that cannot be written before the fit, not after it."""
+    if output.is_dir():
+        raise IsADirectoryError(f"{output} is a folder; name the model file to write")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"{output}: there is no folder {output.parent} to write it to")
+
+
 def _with_bins(splits: str, max_bins: int | None) -> Any:
     """Return the family by its name, or with its number of bins."""
     from boscage._component import names, resolve
@@ -152,7 +176,9 @@ def _with_bins(splits: str, max_bins: int | None) -> Any:
         return splits
     if "max_bins" not in resolve("splits", splits).get_params():
         known = [name for name in names("splits") if "max_bins" in resolve("splits", name).get_params()]
-        raise ValueError(f"--max-bins does not go with --splits {splits}: it has no bins, {' and '.join(known)} have.")
+        raise typer.BadParameter(
+            f"does not go with --splits {splits}: it has no bins, {' and '.join(known)} have", param_hint="--max-bins"
+        )
     return resolve("splits", splits).set_params(max_bins=max_bins)
 
 
@@ -183,7 +209,9 @@ def _fit_batches(
     from boscage.batches.source import open_source
 
     if categorical:
-        raise ValueError("--categorical does not go with batches. Encode the column as numbers, or pass --in-memory.")
+        raise typer.BadParameter(
+            "does not go with batches; encode the column as numbers, or pass --in-memory", param_hint="--categorical"
+        )
     source = open_source(data, target or "y", weight, drop=drop or ())
     model = TopDownTreeClassifier(**settings).fit_batches(source, target or "y", weight=weight)
     model.save(output)
@@ -305,6 +333,7 @@ def compare(
     Shows accuracy, leaves, depth, fit and predict time, and writes compare.json, compare.png and compare.html, a page
     with the best tree of each family. A star marks what is significantly less accurate than the best.
     """
+    from boscage._long_runs import print_comparison, run_contenders, store_comparison
     from boscage.compare import Settings, Task, contenders
 
     rows = _training_data(data, target, None, categorical, drop)
@@ -320,12 +349,12 @@ def compare(
         or ((not splits or contender.family in splits) and (not criterion or contender.criterion in criterion))
     ]
     out.mkdir(parents=True, exist_ok=True)
-    results, interrupted = _run(task, settings, chosen)
-    record = _store(out, task, settings, results, [] if interrupted else chosen, interrupted)
+    results, interrupted = run_contenders(task, settings, chosen)
+    record = store_comparison(out, task, settings, results, [] if interrupted else chosen, interrupted)
     if as_json:
         _print_json(record)
     else:
-        _print_table(results, settings)
+        print_comparison(results, settings)
     if interrupted:
         tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
         raise typer.Exit(INTERRUPTED)
@@ -354,18 +383,29 @@ def reproduce(
 
     An interrupted run goes on where it stopped when it is started again with the same folder.
     """
+    from boscage._long_runs import reproduce_paper
     from boscage.experiments import PAPERS
+    from boscage.experiments._runner import BUDGETS, chosen_pieces
 
+    if paper not in (*PAPERS, "all"):
+        raise typer.BadParameter(f"{paper!r} is not known; choose from {', '.join(PAPERS)} or all", param_hint="PAPER")
+    if budget not in BUDGETS:
+        raise typer.BadParameter(f"{budget!r} is not known; choose {' or '.join(BUDGETS)}", param_hint="--budget")
     if paper == "all" and (table is not None or figure is not None or setting):
         raise typer.BadParameter(
             "numbers and settings belong to one paper; leave them out with all", param_hint="--table/--figure/--set"
         )
+    if paper != "all":
+        try:
+            chosen_pieces(paper, table, figure)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--table/--figure") from error
     for text in setting or ():
         if "=" not in text:
             raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
     options = dict(text.split("=", 1) for text in setting or ())
     for name in PAPERS if paper == "all" else [paper]:
-        for path in _reproduce(name, table, figure, budget, out / name if paper == "all" else out, options):
+        for path in reproduce_paper(name, table, figure, budget, out / name if paper == "all" else out, options):
             typer.echo(path)
 
 
@@ -391,10 +431,11 @@ def _training_data(
 
 def _table_for(tree: Any, data: str, drop: list[str] | None) -> Table:
     """Read a table, what the tree takes for categories as text."""
+    from boscage._predictions import model_columns
     from boscage._tables import read_table
 
-    schema = tree.tree_.schema
-    named = zip(schema.feature_names or (), schema.categories or (), strict=False)
+    _, names, categories = model_columns(tree)
+    named = zip(names or (), categories or (), strict=False)
     return read_table(data, text=[name for name, levels in named if levels is not None], drop=drop or ())
 
 
@@ -432,112 +473,6 @@ def _name_columns(model: Any, names: tuple[str, ...]) -> None:
 
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, ensure_ascii=False))
-
-
-def _reproduce(
-    paper: str, table: int | None, figure: int | None, budget: str, out: Path, options: dict[str, str]
-) -> list[Path]:
-    """Run one paper: under a bar with the remaining time on a terminal, else with one line for each cell."""
-    from boscage.experiments import run
-    from boscage.experiments._runner import chosen_pieces
-
-    console = messages()
-    if not console.is_terminal:
-        return run(paper, table, figure, budget, out, tell, options=options)
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.text import Text
-
-    _, tables, figures = chosen_pieces(paper, table, figure)
-    columns = (
-        BarColumn(24),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task(paper, total=len(tables) + len(figures))
-
-        def advance(done: float, text: str) -> None:
-            progress.update(bar, completed=done, description=Text(text, overflow="ellipsis", no_wrap=True).plain[:60])
-
-        return run(paper, table, figure, budget, out, advance=advance, options=options)
-
-
-def _run(task: Task, settings: Settings, chosen: list[Contender]) -> tuple[list[Result], bool]:
-    """Run the contenders under a progress bar; Ctrl-C keeps those that are finished."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from boscage.compare import run_comparison
-
-    console = messages()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    results: list[Result] = []
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        folds = settings.folds * settings.repeats
-        bar = progress.add_task("comparing", total=folds * len(chosen))
-        try:
-            for result in run_comparison(
-                task, settings, chosen, lambda contender: progress.update(bar, advance=1, description=contender.name)
-            ):
-                results.append(result)
-                progress.update(bar, completed=folds * len(results))
-        except KeyboardInterrupt:
-            return results, True
-    return results, False
-
-
-def _store(
-    out: Path, task: Task, settings: Settings, results: list[Result], chosen: list[Contender], interrupted: bool
-) -> dict[str, Any]:
-    from boscage._compare_files import as_record, write_json, write_picture
-    from boscage._compare_html import write_report
-
-    record = as_record(task, settings, results, interrupted=interrupted)
-    write_json(out / "compare.json", record)
-    written = ["compare.json"]
-    try:
-        write_picture(out / "compare.png", task, results, settings)
-        written.append("compare.png")
-    except ImportError:
-        tell("no picture: it needs the package matplotlib (pip install 'boscage[plot]')", style="yellow")
-    write_report(out / "compare.html", task, settings, results, chosen)
-    tell(f"wrote {', '.join(written)} and compare.html in {out}")
-    return record
-
-
-def _print_table(results: list[Result], settings: Settings) -> None:
-    from rich.console import Console
-
-    from boscage._compare_stats import standings
-    from boscage._compare_table import comparison_notes, comparison_table
-
-    console = Console(highlight=False)
-    if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
-        console = Console(highlight=False, width=200)
-    console.print(comparison_table(results, standings(results, settings)))
-    for note in comparison_notes(results):
-        console.print(note, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from boscage._labels import check_all_labelled
 from boscage._numbers import check_number
 from boscage._weights import check_sample_weight
 
@@ -265,6 +266,8 @@ class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
                 "y=None is not allowed: DuplicateWeights requires y to be passed, but the target y is None."
             )
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+        if y.dtype == object:
+            check_all_labelled(y)
         check_classification_targets(y)
         check_consistent_length(X, y)
         n = len(y)

@@ -208,6 +208,9 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, target)
+    except OSError as error:  # the user has never heard of the draft
+        draft.unlink(missing_ok=True)
+        raise type(error)(error.errno, error.strerror, str(target)) from error
     except BaseException:
         draft.unlink(missing_ok=True)
         raise

@@ -262,15 +262,15 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
         best = self._learner.predict_top(rows, 1, self._book.column_of, False, n_threads(self.n_jobs))
         return self._labels(best[:, 0])
 
-    def predict_top_k(self, X: Any, k: int = 5) -> tuple[npt.NDArray[Any], Floats]:
+    def predict_top_k(self, X: Any, k: int | None = None) -> tuple[npt.NDArray[Any], Floats]:
         """Predict the k most probable classes and their probabilities, never forming n × K numbers.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
             Rows.
-        k : int, default=5
-            From 1 to the number of classes.
+        k : int, optional
+            From 1 to the number of classes. Default: 5, or all classes where there are fewer.
 
         Returns
         -------
@@ -280,6 +280,7 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
             Softmax over the candidates; in mode "lomtree" the class shares of the leaf.
         """
         rows = self._rows(X)
+        k = min(5, len(self._book)) if k is None else k
         if not is_integer(k) or not 1 <= k <= len(self._book):
             raise ValueError(f"k={k!r} is not allowed. Pass an integer from 1 to the {len(self._book)} classes.")
         found, shares = self._learner.predict_top(rows, int(k), self._book.column_of, True, n_threads(self.n_jobs))
