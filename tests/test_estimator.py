@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import boscage
-from boscage import TopDownTreeClassifier, _predict
+from boscage import Polish, TopDownTreeClassifier, WeightedOblique, _predict
 from boscage.tree import InputMap, Schema, Tree
 from strategies import KINDS, random_tree
 
@@ -123,3 +123,24 @@ def test_a_fitted_model_survives_every_way_of_storing(table, tmp_path):
     assert boscage.load(tmp_path / "m.boscage").get_params() == TopDownTreeClassifier().get_params()
     clone(model).fit(X, labels).save(tmp_path / "again.boscage")
     assert (tmp_path / "again.boscage").read_bytes() == (tmp_path / "m.boscage").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"splits": "oc1", "random_state": "x"}, "random_state='x' is not allowed"),
+        ({"splits": "oc1", "random_state": -1}, "random_state=-1 is not allowed"),
+        ({"splits": WeightedOblique(l2="x")}, r"l2='x' is not allowed. Pass a finite number >= 0, or 'auto'"),
+        ({"splits": WeightedOblique(l2=10**400)}, "l2=1000"),
+        ({"splits": "wodt", "polish": Polish(epochs=10**30)}, "<= 2147483647"),
+        ({"ccp_alpha": 10**400}, "ccp_alpha=1000"),
+    ],
+)
+def test_numbers_out_of_all_bounds_are_refused_by_name(parameters, says):
+    with pytest.raises(ValueError, match=says):
+        TopDownTreeClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("name", ["max_leaf_nodes", "max_depth"])
+def test_a_limit_beyond_all_bounds_is_none(name):
+    assert TopDownTreeClassifier(**{name: 10**30}).fit([[0.0], [1.0]], [0, 1]).get_n_leaves() == 2

@@ -197,3 +197,22 @@ def test_hashes_depend_on_content_alone(rng):
     np.testing.assert_array_equal(fold[:50], fold[50:])
     np.testing.assert_array_equal(fold[:50], fold_numbers(data(X), 5, 0))
     assert len(np.unique(fold)) == 5
+
+
+def test_validation_grows_under_the_limits_of_its_share_of_the_rows(monkeypatch, rng):
+    """Limits are shares of the weight; absolute ones would stop the smaller trees of a validation too early."""
+    from boscage import top_down
+
+    seen = []
+    choose = top_down.choose
+
+    def watched(job, grow, finish):
+        return choose(
+            job, lambda part: (seen.append((part.limits.min_weight_leaf, part.data.mass)), grow(part))[1], finish
+        )
+
+    monkeypatch.setattr(top_down, "choose", watched)
+    X = rng.normal(size=(200, 2))
+    TopDownTreeClassifier(leaf=Frequency("auto"), min_weight_fraction_leaf=0.45).fit(X, X[:, 0] > 0)
+    assert len(seen) == 5
+    assert all(limit == pytest.approx(0.45 * mass) for limit, mass in seen)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
 
-from boscage import TopDownTreeClassifier
+from boscage import TopDownTreeClassifier, load
 from boscage.criteria import Entropy, Gini
 from boscage.datasets import load_dataset
 from boscage.splits import CO2, OC1, Axis, CartLC, Householder
@@ -254,3 +254,56 @@ def test_wide_sparse_rows_need_no_dense_memory(splits, rng):
         warnings.simplefilter("ignore", ConvergenceWarning)
         tree = fit(part, noise + signal, y, max_leaf_nodes=2)
     assert tree.score(noise + signal, y) == 1
+
+
+def mixed_up(rows):
+    """The same CSR rows with the entries of each row backwards, and with each entry in two halves."""
+    backwards = rows.copy()
+    for start, end in zip(rows.indptr, rows.indptr[1:]):
+        backwards.indices[start:end] = rows.indices[start:end][::-1]
+        backwards.data[start:end] = rows.data[start:end][::-1]
+    backwards.has_sorted_indices = backwards.has_canonical_format = False
+    halves = (np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), 2 * rows.indptr)
+    return backwards, sparse.csr_array(halves, shape=rows.shape)
+
+
+@pytest.mark.parametrize("splits", ["wodt", "hhcart", "cart_lc", "co2", "oc1", "stochastic"])
+def test_entries_of_sparse_rows_may_come_in_any_order_and_in_parts(splits, rng):
+    X = rng.normal(size=(200, 5)) * (rng.random((200, 5)) < 0.6)
+    y = (X @ rng.normal(size=5) > 0).astype(int)
+    rows = sparse.csr_array(X)
+    tree = fit(splits, rows, y)
+    for other in mixed_up(rows):
+        given = other.indices.copy(), other.data.copy()
+        again = fit(splits, other, y)
+        np.testing.assert_array_equal(again.predict_proba(other), tree.predict_proba(rows))
+        np.testing.assert_array_equal(again.tree_.threshold, tree.tree_.threshold)
+        np.testing.assert_array_equal(other.indices, given[0])  # the user's arrays stay as they were
+        np.testing.assert_array_equal(other.data, given[1])
+
+
+@pytest.mark.parametrize("leaves", [1, 2])
+def test_a_loaded_tree_takes_sparse_rows_even_if_it_has_no_linear_test(leaves, rng, tmp_path):
+    y = rng.integers(0, 2, 60)
+    rows = sparse.csr_array(np.column_stack([y, rng.normal(size=60)]))
+    tree = fit("cart_lc", rows, y, max_leaf_nodes=leaves)
+    assert tree.tree_.weights.shape[0] == 0
+    tree.save(tmp_path / "tree")
+    np.testing.assert_array_equal(load(tmp_path / "tree").predict(rows), tree.predict(rows))
+
+
+def test_numbers_of_categories_do_not_depend_on_the_unit_of_weights(rng):
+    sizes, shares = (400, 400, 12, 12), (0.4, 0.6, 1.0, 0.0)
+    level = np.repeat(np.arange(4), sizes)
+    y = np.concatenate([np.arange(size) < share * size for size, share in zip(sizes, shares, strict=True)]).astype(int)
+    X = np.column_stack([level, rng.normal(size=len(y))])
+
+    def codes(weight):
+        return fit("wodt", X, y, weight, max_depth=1, categorical_features=[0]).tree_.input_map.codes
+
+    expected = codes(None)
+    assert np.ptp(expected) > 0.5
+    for unit in (1e-20, 1 / len(y), 1e20):
+        np.testing.assert_allclose(codes(np.full(len(y), unit)), expected, rtol=1e-9)
+    twice = fit("wodt", np.repeat(X, 2, axis=0), np.repeat(y, 2), max_depth=1, categorical_features=[0])
+    np.testing.assert_allclose(twice.tree_.input_map.codes, expected, rtol=1e-9)

@@ -7,7 +7,6 @@ Every part (criterion, split family, growth order, leaf) is a `Component`. `regi
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -15,6 +14,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
+
+from boscage._numbers import MOST, is_number
 
 
 class IncompatibleParts(ValueError):
@@ -79,24 +80,32 @@ class Component(BaseEstimator):  # type: ignore[misc]
     def _refuse(self, name: str, allowed: str) -> None:
         raise ValueError(f"{type(self).__name__}.{name}={getattr(self, name)!r} is not allowed. Pass {allowed}.")
 
-    def _check_real(self, name: str, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False) -> None:
-        """Refuse all but finite numbers in [low, high] (or ]low, high])."""
-        value = getattr(self, name)
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-        if is_number and math.isfinite(value) and low <= value <= high and not (open_low and value == low):
+    def _check_real(
+        self,
+        name: str,
+        low: float = -math.inf,
+        high: float = math.inf,
+        *,
+        open_low: bool = False,
+        otherwise: str | None = None,
+    ) -> None:
+        """Refuse all but finite numbers in [low, high] (or ]low, high]); the message names what else is allowed."""
+        value: Any = getattr(self, name)
+        if is_number(value) and low <= value <= high and not (open_low and value == low):
             return
         sides = [f"{'>' if open_low else '>='} {low:g}"] if low > -math.inf else []
         sides += [f"<= {high:g}"] if high < math.inf else []
-        self._refuse(name, " ".join(["a finite number", " and ".join(sides)]).rstrip())
+        allowed = " ".join(["a finite number", " and ".join(sides)]).rstrip()
+        self._refuse(name, allowed if otherwise is None else f"{allowed}, or {otherwise}")
 
-    def _check_integer(self, name: str, low: int, high: float = math.inf, *, optional: bool = False) -> None:
+    def _check_integer(self, name: str, low: int, high: int = MOST, *, optional: bool = False) -> None:
         """Refuse all but integers in [low, high], and None if optional."""
         value: Any = getattr(self, name)
         if optional and value is None:
             return
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= int(value) <= high:
             return
-        upper = f" and <= {high:g}" if high < math.inf else ""
+        upper = "" if high == MOST and not (is_number(value, whole=True) and value > high) else f" and <= {high}"
         self._refuse(name, f"an integer >= {low}{upper}{' or None' if optional else ''}")
 
     def _check_choice(self, name: str, choices: Iterable[object]) -> None:

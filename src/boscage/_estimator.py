@@ -87,9 +87,9 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
         return _predict.sample_path(tree, rows, random_state, n_jobs)
 
     def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
-        # A loaded model has default parameters, so a linear tree itself says that it can take sparse rows.
+        # A loaded model has default parameters: the tree itself says that its family can take sparse rows.
         takes_sparse = sparse.issparse(X) and (
-            bool(self._fitted().weights.shape[0]) or self.__sklearn_tags__().input_tags.sparse
+            _is_of_linear_family(self._fitted()) or self.__sklearn_tags__().input_tags.sparse
         )
         rows = predict_data(self, X, accept_sparse=takes_sparse)
         tree = self.tree_
@@ -211,6 +211,11 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
 
     def _named(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"class_names": [str(label) for label in self.classes_], **options}
+
+
+def _is_of_linear_family(tree: Tree) -> bool:
+    """Whether linear tests could be in the tree, even if all that was found are tests of one column."""
+    return bool(tree.weights.shape[0]) or (tree.input_map is not None and tree.leaf_models is None)
 
 
 def _needs_numbers(tree: Tree) -> bool:

@@ -62,7 +62,7 @@ def choose(job: Job, grow: Callable[[Job], Tree], finish: Finish) -> Finish:
         if not 0 < np.count_nonzero(fold == number) < len(fold):
             continue
         inner, outer = take_rows(job.data, fold != number), take_rows(job.data, fold == number)
-        part = replace(job, data=inner)
+        part = replace(job, data=inner, limits=job.limits.for_share(inner.mass / job.data.mass))
         grown = grow(part)
         for p, polish in enumerate(polishes):
             tried = replace(finish, polish=polish)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage._numbers import MOST
 from boscage.tree import InputMap, Routing, Tree
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ class Limits:
 
     def native(self) -> tuple[int, int, int, float, float]:
         """Return what crosses into the compiled core: -1 for no limit, splits in place of leaves."""
-        splits = -1 if self.max_leaf_nodes is None else self.max_leaf_nodes - 1
-        depth = -1 if self.max_depth is None else self.max_depth
-        return splits, depth, self.min_samples_leaf, self.min_weight_leaf, self.min_drop
+        splits = -1 if self.max_leaf_nodes is None else min(self.max_leaf_nodes - 1, MOST)
+        depth = -1 if self.max_depth is None else min(self.max_depth, MOST)
+        return splits, depth, min(self.min_samples_leaf, MOST), self.min_weight_leaf, self.min_drop
 
     def for_share(self, share: float) -> Limits:
         """Return the limits of a tree of a share of the weight."""

@@ -6,12 +6,20 @@ import math
 import numbers
 from typing import Any
 
+MOST = 2**31 - 1
+"""The largest count that the core takes."""
+
 
 def is_number(value: Any, *, whole: bool = False) -> bool:
     """Whether the value is a finite number (an integer, if whole) and not a boolean."""
     kind: Any = numbers.Integral if whole else numbers.Real
     is_bool = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
-    return isinstance(value, kind) and not is_bool and math.isfinite(value)
+    if not isinstance(value, kind) or is_bool:
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer with more digits than a float can have
+        return whole
 
 
 def check_number(

@@ -76,6 +76,11 @@ class Dataset:
         """The columns as a tree remembers them."""
         return Schema(self.X.shape[1], self.X.dtype.name, self.feature_names, self.n_categories, self.categories)
 
+    @property
+    def mass(self) -> float:
+        """Total weight."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
 
 def set_data_attributes(estimator: Any, data: Dataset) -> None:
     """Write classes_, n_features_in_ and feature_names_in_: the last step of a fit, when nothing can fail."""
@@ -381,6 +386,9 @@ def _sparse_matrix(estimator: Any, X: Any, categorical: Any, accept_sparse: bool
         X, accept_sparse="csr", dtype=wanted, ensure_all_finite=False, estimator=estimator, input_name="X"
     )
     _check_size(matrix.shape[0])
+    if not matrix.has_canonical_format:  # the core needs each column at most once in a row, and in order
+        matrix = matrix.copy() if matrix is X or np.shares_memory(matrix.data, X.data) else matrix
+        matrix.sum_duplicates()
     return matrix
 
 

@@ -210,6 +210,8 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         os.replace(draft, target)
     except OSError as error:  # the user has never heard of the draft
         draft.unlink(missing_ok=True)
+        if error.filename is None:
+            raise
         raise type(error)(error.errno, error.strerror, str(target)) from error
     except BaseException:
         draft.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from boscage._component import Fact, IncompatibleParts, check_compatible, data_f
 from boscage._estimator import TreeClassifier
 from boscage._finish import Finish, choose
 from boscage._grow import Job, Limits
+from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import fit_data, set_data_attributes
@@ -381,10 +383,8 @@ class TopDownTreeClassifier(TreeClassifier):
         self._check_number("ccp_alpha", 0, None, numbers.Real, "a number >= 0")
 
     def _check_number(self, name: str, low: float, high: float | None, kind: type, allowed: str) -> None:
-        value = getattr(self, name)
-        is_number = isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
-        if not is_number or not np.isfinite(value) or value < low or (high is not None and value > high):
-            raise ValueError(f"{name}={value!r} is not allowed. Pass {allowed}.")
+        top = math.inf if high is None else high
+        check_number(name, getattr(self, name), allowed, low, top, whole=kind is numbers.Integral)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the chosen family can take."""
@@ -396,7 +396,14 @@ class TopDownTreeClassifier(TreeClassifier):
 
 
 def _draw_seed(random_state: Any) -> int:
-    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    try:
+        state = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            f"random_state={random_state!r} is not allowed. Pass None, an integer from 0 to 2**32 - 1, or a "
+            "numpy.random.RandomState."
+        ) from None
+    return int(state.randint(np.iinfo(np.int32).max))
 
 
 # A generator takes a tenth of the time of a small fit to set up.

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
+from boscage._distinct import row_hashes
 from boscage._grow import Job, tree_of
 from boscage._validation import Dataset
 from boscage.splits import SplitFamily
@@ -112,6 +113,7 @@ def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:
 
     A category's class shares, drawn towards the shares of all rows as by one more row, are projected on the direction
     in which the categories of the column differ most (for two classes: the share of the second class, up to scale).
+    That row has the mean weight of the distinct rows, so that neither the unit of the weights nor repeated rows matter.
 
     Returns
     -------
@@ -124,6 +126,7 @@ def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:
         return None, None, data.X
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
     prior = np.bincount(data.y, weight, len(data.classes)) / weight.sum()
+    one_row = weight.sum() / len(np.unique(row_hashes(data)))
     X = np.array(data.X, dtype=np.float64, order="C")
     offset = np.where(data.n_categories > 0, np.cumsum(data.n_categories) - data.n_categories, -1)
     codes = np.zeros(int(data.n_categories.sum()))
@@ -133,7 +136,7 @@ def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:
         count = int(data.n_categories[column])
         table = np.zeros((count, len(prior)))
         np.add.at(table, (cell, data.y[present]), weight[present])
-        numbers = _leading_scores(table, prior)
+        numbers = _leading_scores(table / one_row, prior)
         codes[offset[column] : offset[column] + count] = numbers
         X[present, column] = numbers[cell]
     return offset, codes, X

@@ -111,10 +111,8 @@ class WeightedOblique(ObliqueFamily):
     def check(self) -> None:
         """Refuse settings out of range."""
         super().check()
-        if isinstance(self.l2, str):
-            self._check_choice("l2", ("auto",))
-        else:
-            self._check_real("l2", low=0)
+        if self.l2 != "auto":
+            self._check_real("l2", low=0, otherwise="'auto'")
         self._check_integer("n_init", low=1, high=10**6)
         self._check_choice("recut", (True, False))
         self._check_integer("max_iter", low=1, high=10**6)
@@ -179,7 +177,7 @@ class WeightedOblique(ObliqueFamily):
             if is_test.all() or not is_test.any():
                 continue
             train, test = subset(job.data, ~is_test), subset(job.data, is_test)
-            part = replace(job, data=train, limits=job.limits.for_share(_mass(train) / _mass(job.data)))
+            part = replace(job, data=train, limits=job.limits.for_share(train.mass / job.data.mass))
             weight = np.ones(len(test.y)) if test.weight is None else test.weight
             for i, l2 in enumerate(AUTO_L2):
                 tree = self._with_l2(l2).grow(part)
@@ -200,7 +198,3 @@ class WeightedOblique(ObliqueFamily):
             job.progress,
         )
         return arrays
-
-
-def _mass(data: Any) -> float:
-    return float(len(data.y) if data.weight is None else data.weight.sum())
