@@ -15,11 +15,11 @@ from boscage._predict import apply
 from boscage.pruning import prune
 from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
 from boscage.top_down import TopDownTreeClassifier
-from boscage.tree import LEAF
+from boscage.tree import LEAF, Tree
 
 # Ours: the penalty, and the bits that a split must save on the training rows (ccp_alpha = bits / rows), are chosen for
 # each fit by validation within its training rows.
-PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3), (0.0, 2.0, 4.0, 6.0, 8.0)
+PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER = {"folds": 5, "deals": 10}  # small sets are dealt as often as into the outer folds: one deal decides by chance
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
 # CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
@@ -71,18 +71,24 @@ def inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
 
 
 def validated(depths: tuple[int, ...], X: Any, y: Any, seed: int) -> tuple[float, dict[str, Any]]:
-    """Return the penalty, and the bits or the depth, whose trees err least on folds; the larger ones on ties."""
+    """Return the penalty, and the bits or the depth, whose trees err least on folds; the smallest trees on ties."""
     right = np.zeros((len(PENALTIES), len(depths) + len(BITS)))
+    leaves = np.zeros_like(right)
     for inner, outer in inner_cuts(X, y, seed):
         for i, l2 in enumerate(PENALTIES):
             tree = fit(WeightedOblique(l2=l2), X[inner], y[inner], seed)[0]
             right[i, : len(depths)] += _right_by_depth(tree, X[outer], y[outer], depths)
+            leaves[i, : len(depths)] += [_leaves_at(tree.tree_, depth) for depth in depths]
             for j, bits in enumerate(BITS, len(depths)):
                 pruned = prune(tree.tree_, bits / len(inner)) if bits else tree.tree_
                 leaf = apply(pruned, np.asarray(X[outer], dtype=tree.tree_.schema.dtype), 1)
                 right[i, j] += np.sum(tree.classes_[pruned.value.argmax(axis=1)[leaf]] == y[outer])
-    i, j = np.argwhere(right == right.max())[-1]
-    limits = [*({"max_depth": depth} for depth in depths), *({"ccp_alpha": bits / len(y)} for bits in BITS)]
+                leaves[i, j] += pruned.n_leaves
+    i, j = np.unravel_index(np.lexsort((leaves.ravel(), -right.ravel()))[0], right.shape)
+    limits: list[dict[str, Any]] = [
+        *({"max_depth": depth} for depth in depths),
+        *({"ccp_alpha": bits / len(y)} for bits in BITS),
+    ]
     return PENALTIES[i], limits[j]
 
 
@@ -128,13 +134,7 @@ def fit(splits: Any, X: Any, y: Any, seed: int, **limits: Any) -> tuple[TopDownT
 def accuracy_by_depth(model: TopDownTreeClassifier, X: Any, y: Any, depths: tuple[float, ...] = DEPTHS) -> list[float]:
     """Accuracy of the tree cut at each depth; what a node predicts is known from its class fractions."""
     tree = model.tree_
-    parent = np.full(tree.node_count, -1)
-    for children in (tree.children_left, tree.children_right):
-        inner = children != LEAF
-        parent[children[inner]] = np.flatnonzero(inner)
-    depth = np.zeros(tree.node_count, dtype=int)
-    for node in range(1, tree.node_count):
-        depth[node] = depth[parent[node]] + 1
+    parent, depth = _parents(tree)
     label, place, scores = model.classes_[tree.value.argmax(axis=1)], model.apply(X), []
     for limit in reversed(depths):
         while (deep := depth[place] > limit).any():
@@ -145,3 +145,21 @@ def accuracy_by_depth(model: TopDownTreeClassifier, X: Any, y: Any, depths: tupl
 
 def _right_by_depth(model: TopDownTreeClassifier, X: Any, y: Any, depths: tuple[float, ...]) -> Any:
     return np.rint(len(y) * np.array(accuracy_by_depth(model, X, y, depths)))
+
+
+def _parents(tree: Tree) -> tuple[Any, Any]:
+    """Return the parent of each node and its distance from the root."""
+    parent = np.full(tree.node_count, -1)
+    for children in (tree.children_left, tree.children_right):
+        inner = children != LEAF
+        parent[children[inner]] = np.flatnonzero(inner)
+    depth = np.zeros(tree.node_count, dtype=int)
+    for node in range(1, tree.node_count):
+        depth[node] = depth[parent[node]] + 1
+    return parent, depth
+
+
+def _leaves_at(tree: Tree, limit: int) -> int:
+    """Return the number of leaves of a tree cut at a depth."""
+    depth = _parents(tree)[1]
+    return int(np.sum(depth == limit) + np.sum(tree.is_leaf & (depth < limit)))
