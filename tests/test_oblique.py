@@ -307,3 +307,28 @@ def test_numbers_of_categories_do_not_depend_on_the_unit_of_weights(rng):
         np.testing.assert_allclose(codes(np.full(len(y), unit)), expected, rtol=1e-9)
     twice = fit("wodt", np.repeat(X, 2, axis=0), np.repeat(y, 2), max_depth=1, categorical_features=[0])
     np.testing.assert_allclose(twice.tree_.input_map.codes, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "sparse"])
+@all_families
+def test_missing_values_of_a_constant_column_tell_nothing(splits, kind, rng):
+    """The mean that stands for them is the constant, to the bit; other columns are used."""
+    y = np.arange(30) % 2
+    constant = np.full(30, rng.random())
+    constant[y == 1] = np.nan
+    constant[1] = constant[0]
+    X = np.column_stack([constant, np.arange(30)]).astype("float32" if kind == "float32" else "float64")
+    w = rng.random(30)
+    tree = fit(splits, sparse.csr_matrix(X) if kind == "sparse" else X, y, w).tree_
+    assert tree.input_map.fill[0] == X[0, 0]
+    assert tree.node_count == fit(splits, X[:, 1:], y, w).tree_.node_count > 3
+    order = rng.permutation(30)
+    assert fit(splits, X[order], y[order], w[order]).score(X, y) == 1
+
+
+def test_a_constant_column_of_many_rows_stays_constant():
+    X = np.full((70_000, 1), 0.1)
+    X[::3] = np.nan
+    tree = fit(Householder(), X, np.arange(70_000) % 3 == 0).tree_
+    assert tree.node_count == 1
+    assert tree.schema.spread[0] == 0

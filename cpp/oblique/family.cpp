@@ -95,9 +95,22 @@ std::vector<uint32_t> columns_that_vary(const SparseRows<T, Index>& X, const Sca
 }
 
 template <class T>
-double between(double low, double high) {  // in the type of X, so that training and prediction compare the same numbers
+double between(double low, double high) {
   const auto a = static_cast<T>(low), b = static_cast<T>(high), mid = static_cast<T>(a / 2 + b / 2);
   return static_cast<double>(a <= mid && mid < b ? mid : a);
+}
+
+// A threshold in the type of X, so that training and prediction compare the same numbers.
+double threshold_of(const AnyRows& X, const CutPlace& place) {
+  return std::visit(
+      [&](const auto& rows) { return between<std::remove_cvref_t<decltype(rows(0, 0))>>(place.low, place.high); }, X);
+}
+
+// Rounding may take a cut away: between a value and the mean that stands for missing ones there may be no number of
+// the type of X.
+bool can_be_told(const AnyRows& X, const CutPlace& place) {
+  const double threshold = threshold_of(X, place);
+  return place.low <= threshold && threshold < place.high;
 }
 
 }  // namespace
@@ -173,18 +186,17 @@ double NodeOffers::offer_axis() {
   for (const uint32_t j : varying_columns(data_, rows_)) {
     read_column(j, scores_);
     const CutPlace place = cutter_.find(scores_, scratch);
-    if (place.is_valid() && (feature < 0 || cutter_.is_better(place.gain, best.gain))) {
-      best = place;
-      feature = j;
-    }
+    if (!place.is_valid() || (feature >= 0 && !cutter_.is_better(place.gain, best.gain))) continue;
+    if (!can_be_told(data_.X, place)) continue;
+    best = place;
+    feature = j;
   }
   if (feature < 0) return -1;
   read_column(feature, scores_);
   const auto column = static_cast<size_t>(feature);
   MeasuredTest measured;
   measured.test.feature = static_cast<int32_t>(feature);
-  measured.test.threshold = std::visit(
-      [&](const auto& X) { return between<std::remove_cvref_t<decltype(X(0, 0))>>(best.low, best.high); }, data_.X);
+  measured.test.threshold = threshold_of(data_.X, best);
   measured.test.missing_left = data_.scaling.mean[column] <= measured.test.threshold;
   if (data_.linear_only) {
     measured.test.feature = kLinear;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "lanes.hpp"
@@ -13,6 +14,8 @@ namespace {
 
 // A column that varies less than this, or less than rounding beside its mean, is constant.
 constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 1e-14;
+// The sums of a column that never changes may be off by this share of its value.
+constexpr double kNoiseOfSums = 1e-9;
 
 // What is added up for a value: its distance to a centre in some unit, or the square of that.
 struct Measured {
@@ -196,6 +199,37 @@ bool is_safe(const Scaling& scaling) {
   return true;
 }
 
+struct Range {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+
+  void add(double x) {  // NaN changes nothing
+    low = std::fmin(low, x);
+    high = std::fmax(high, x);
+  }
+};
+
+// Of the values of a column that count and are there.
+template <class Rows>
+Range range_of(const Rows& X, std::span<const double> weight, int64_t column) {
+  Range range;
+  for (int64_t row = 0; row < X.rows; ++row)
+    if (weight.empty() || weight[static_cast<size_t>(row)] > 0) range.add(static_cast<double>(X(row, column)));
+  return range;
+}
+
+// The mean of equal numbers is that number, whatever its sum was rounded to: else a value that is missing would differ
+// from all those that are there.
+template <class Rows>
+void settle_constants(const Rows& X, std::span<const double> weight, const Control& control, Scaling& scaling) {
+  for (size_t j = 0; j < scaling.mean.size(); ++j) {
+    if (scaling.mean[j] == 0 || scaling.deviation[j] > kNoiseOfSums * std::abs(scaling.mean[j])) continue;
+    control.check();
+    const Range range = range_of(X, weight, static_cast<int64_t>(j));
+    scaling.mean[j] = std::clamp(scaling.mean[j], range.low, range.high);
+    if (range.low == range.high) scaling.deviation[j] = scaling.inverse[j] = 0;
+  }
+}
+
 template <class Rows>
 Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnSums<Rows>& sums) {
   const auto d = static_cast<size_t>(X.columns);
@@ -219,7 +253,9 @@ template <class Rows>
 Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, const Control& control) {
   ColumnSums<Rows> sums(X, weight, pool, control);
   Scaling scaling = scaling_in_units(X, std::vector<double>(static_cast<size_t>(X.columns), 1.0), sums);
-  return is_safe(scaling) ? scaling : scaling_in_units(X, safe_units(X), sums);
+  if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(X), sums);
+  settle_constants(X, weight, control, scaling);
+  return scaling;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "check.hpp"
@@ -292,6 +293,20 @@ TEST("columns of sparse rows are those of dense ones") {
   for (size_t j = 0; j < Sample::d; ++j) CHECK(is_near(a[j], b[j], 1e-11));
   CHECK(dense.has_distinct_rows(Sample::n) && thin.has_distinct_rows(Sample::n));
   CHECK(!dense.has_distinct_rows(Sample::n + 1) && !thin.has_distinct_rows(Sample::n + 1));
+}
+
+TEST("a cut that X's type cannot hold leaves the other columns") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> X{1, 0, nan, 1, 1, 0, nan, 1};
+  const std::vector<uint32_t> rows{0, 1, 2, 3};
+  const ObliqueData data{Matrix<float>{X.data(), 4, 2, 2, 1},
+                         {{1 - 1e-9, 0.5}, {1, 1}, {1, 1}},  // no float lies between the first mean and 1
+                         {{1, 0}, {1, 1}, {1, 0}, {1, 1}},
+                         2,
+                         Gini{},
+                         Limits{}};
+  NodeOffers offers(data, rows, 1);
+  CHECK(offers.offer_axis() > 0 && offers.best().test.feature == 1);
 }
 
 TEST("gradients of two levels") {
