@@ -332,3 +332,14 @@ def test_a_constant_column_of_many_rows_stays_constant():
     tree = fit(Householder(), X, np.arange(70_000) % 3 == 0).tree_
     assert tree.node_count == 1
     assert tree.schema.spread[0] == 0
+
+
+def test_cart_lc_takes_no_rounding_for_gain():
+    """Rows that differ in nothing but a column taken out are one point, however their scores were rounded before."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(-2, 3, (20, 3)).astype(float), rng.integers(0, 2, 20)
+        weighted = fit(CartLC(), X, y, np.full(20, 3.0))
+        copied = fit(CartLC(), np.repeat(X, 3, axis=0), np.repeat(y, 3))
+        Z = rng.normal(size=(200, 3))
+        np.testing.assert_array_equal(weighted.predict(Z), copied.predict(Z))

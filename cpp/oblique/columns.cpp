@@ -59,14 +59,26 @@ void ScaledColumns::score(std::span<const double> theta, std::vector<double>& sc
   if (is_sparse())
     for (size_t j = 0; j < columns_; ++j) constant += theta[j] * absent_[j];
   scores.assign(rows_, constant);
-  for (size_t j = 0; j < columns_; ++j) {
-    if (theta[j] == 0) continue;
-    if (is_sparse()) {
-      for (const Entry& entry : entries(j)) scores[entry.row] += theta[j] * (entry.value - absent_[j]);
-    } else {
-      const double* x = dense(j);
-      for (size_t i = 0; i < rows_; ++i) scores[i] += theta[j] * x[i];
-    }
+  for (size_t j = 0; j < columns_; ++j)
+    if (theta[j] != 0) add_entries(j, theta[j], scores);
+}
+
+void ScaledColumns::add(std::span<const size_t> columns, std::span<const double> theta,
+                        std::vector<double>& scores) const {
+  if (is_sparse()) {
+    double constant = 0;
+    for (const size_t j : columns) constant += theta[j] * absent_[j];
+    for (double& score : scores) score += constant;
+  }
+  for (const size_t j : columns) add_entries(j, theta[j], scores);
+}
+
+void ScaledColumns::add_entries(size_t j, double factor, std::vector<double>& scores) const {
+  if (is_sparse()) {
+    for (const Entry& entry : entries(j)) scores[entry.row] += factor * (entry.value - absent_[j]);
+  } else {
+    const double* x = dense(j);
+    for (size_t i = 0; i < rows_; ++i) scores[i] += factor * x[i];
   }
 }
 

@@ -23,6 +23,8 @@ class ScaledColumns {
   std::span<const double> column(size_t j, std::vector<double>& place) const;
   // theta.x + bias of every row; theta ends with the bias.
   void score(std::span<const double> theta, std::vector<double>& scores) const;
+  // Adds theta.x of some columns to the scores.
+  void add(std::span<const size_t> columns, std::span<const double> theta, std::vector<double>& scores) const;
   // For every column the sum of pull x over the rows.
   void project(std::span<const double> pull, std::vector<double>& sums) const;
   // Are there at least so many different rows?
@@ -38,6 +40,8 @@ class ScaledColumns {
   void keep(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows);
   template <class T, class Index>
   void keep(const SparseRows<T, Index>& X, const Scaling& scaling, std::span<const uint32_t> rows);
+  // Adds factor x of a column; of sparse rows what its entries have beyond an absent one.
+  void add_entries(size_t j, double factor, std::vector<double>& scores) const;
   const double* dense(size_t j) const { return values_.data() + j * rows_; }
   std::span<const Entry> entries(size_t j) const {
     return {entries_.data() + offsets_[j], offsets_[j + 1] - offsets_[j]};

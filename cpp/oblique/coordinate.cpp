@@ -154,24 +154,28 @@ void improve_columns(Plane& plane, const ScaledColumns& columns, const Deadline&
 // Backward elimination: the column that costs least goes, while that is little beside what the dearest would cost.
 class Elimination {
  public:
-  Elimination(const ScaledColumns& columns, NodeOffers& offers, std::vector<double> theta, double gain)
-      : columns_(columns), offers_(offers), theta_(std::move(theta)), gain_(gain), ones_(columns.rows(), 1.0) {
-    columns_.score(theta_, scores_);
-  }
+  Elimination(const ScaledColumns& columns, NodeOffers& offers, std::vector<double> theta, double gain,
+              const Deadline& deadline, const Control& control)
+      : columns_(columns),
+        offers_(offers),
+        theta_(std::move(theta)),
+        gain_(gain),
+        deadline_(deadline),
+        control_(control),
+        ones_(columns.rows(), 1.0) {}
 
-  std::vector<double> run(double share, const Deadline& deadline) {
-    while (!deadline.is_over() && try_columns(deadline) && gain_ - highest_.gain < share * (gain_ - lowest_)) {
+  std::vector<double> run(double share) {
+    while (try_columns() && gain_ - highest_.gain < share * (gain_ - lowest_)) {
       theta_[cheapest_] = 0;
       theta_.back() += highest_.threshold();
       gain_ = highest_.gain;
-      columns_.score(theta_, scores_);
     }
     return theta_;
   }
 
  private:
   // The highest and the lowest gain that is left without one of the columns; false with fewer than two of them.
-  bool try_columns(const Deadline& deadline) {
+  bool try_columns() {
     std::vector<size_t> terms;
     for (size_t j = 0; j + 1 < theta_.size(); ++j)
       if (theta_[j] != 0) terms.push_back(j);
@@ -182,22 +186,31 @@ class Elimination {
     std::rotate(terms.begin(), terms.end() - 1, terms.end());
     highest_ = {};
     lowest_ = std::numeric_limits<double>::infinity();
-    for (const size_t j : terms) {
-      if (deadline.is_over()) return false;
-      try_without(j);
-    }
-    return highest_.is_valid();
+    try_each(terms, std::vector<double>(columns_.rows(), theta_.back()));
+    return highest_.is_valid() && !deadline_.is_over();
   }
 
-  void try_without(size_t j) {
-    const auto x = columns_.column(j, memory_);
-    without_.resize(scores_.size());
-    for (size_t i = 0; i < scores_.size(); ++i) without_[i] = scores_[i] - theta_[j] * x[i];
+  // One after the other of the terms is left out; `scores` has what all others add. Sums are halved on the way down
+  // and nothing is taken away from them again: rows that differ in the column left out alone must score the same, or
+  // cuts between them would feign gain.
+  void try_each(std::span<const size_t> terms, const std::vector<double>& scores) {
+    if (deadline_.is_over()) return;
+    if (terms.size() == 1) return try_without(terms[0], scores);
+    const auto first = terms.first(terms.size() / 2), second = terms.subspan(terms.size() / 2);
+    std::vector<double> more = scores;
+    columns_.add(second, theta_, more);
+    try_each(first, more);
+    more = scores;
+    columns_.add(first, theta_, more);
+    try_each(second, more);
+  }
+
+  void try_without(size_t j, std::span<const double> scores) {
+    control_.check();
     // The threshold as it stands gives at least this much.
-    const double least = offers_.node().measure(without_, 0.0, measured_) ? measured_.gain : -1;
+    const double least = offers_.node().measure(scores, 0.0, measured_) ? measured_.gain : -1;
     const bool may_be_lowest = least < lowest_;
-    const CutPlace place =
-        offers_.node().find_step(without_, ones_, may_be_lowest ? -1 : highest_.gain, offers_.scratch);
+    const CutPlace place = offers_.node().find_step(scores, ones_, may_be_lowest ? -1 : highest_.gain, offers_.scratch);
     if (may_be_lowest) lowest_ = std::min(lowest_, place.gain);
     if (!place.is_valid() || (highest_.is_valid() && !is_better(place.gain, highest_.gain))) return;
     highest_ = place;
@@ -208,7 +221,9 @@ class Elimination {
   NodeOffers& offers_;
   std::vector<double> theta_;
   double gain_;
-  std::vector<double> ones_, scores_, without_, memory_;
+  const Deadline& deadline_;
+  const Control& control_;
+  std::vector<double> ones_;
   MeasuredTest measured_;
   CutPlace highest_;  // without the column cheapest_
   size_t cheapest_ = 0;
@@ -232,7 +247,7 @@ void CartLc::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Co
     const double before = offers.best_gain();
     auto theta = plane.theta();
     if (options_.elimination > 0)
-      theta = Elimination(columns, offers, theta, plane.gain()).run(options_.elimination, deadline_);
+      theta = Elimination(columns, offers, theta, plane.gain(), deadline_, control).run(options_.elimination);
     if (is_better(plane.gain(), before)) offers.offer(theta, kFindThreshold);
   }
   search.end();
