@@ -68,6 +68,20 @@ def test_rows_are_counted_in_the_leaves_they_reach(rng):
     tree.tree_.check()
 
 
+@pytest.mark.parametrize("splits", [WeightedOblique, OC1, CartLC, Householder])
+def test_copies_of_a_row_are_its_weight(splits):
+    """Seven rows are too few for four columns, and they do not become more by being repeated."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = xor(rng, 7, 4, np.eye(4)[:2], [1, 1, 0, 0])
+        if y.all() or not y.any():
+            continue
+        weighted = TopDownTreeClassifier(splits(lookahead=True), random_state=0).fit(X, y, np.full(7, 3.0))
+        copied = fit(np.repeat(X, 3, axis=0), np.repeat(y, 3), splits(lookahead=True))
+        Z = rng.normal(size=(200, 4))
+        np.testing.assert_array_equal(weighted.predict(Z), copied.predict(Z))
+
+
 def test_limits_and_threads(rng):
     X, y = xor(rng, 3000, 3)
     for limit in ({"max_leaf_nodes": 3}, {"max_depth": 1}, {"max_leaf_nodes": 7, "min_samples_leaf": 100}):

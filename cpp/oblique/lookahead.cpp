@@ -91,6 +91,9 @@ struct Pair {
   double gain = -1;    // over two levels
 };
 
+// With fewer rows three tests at once would only fit noise.
+size_t fewest_rows(size_t d) { return std::max<size_t>(4, 2 * d); }
+
 // A candidate node's work: directions to pairs, pairs to triples of measured tests.
 class LookAhead {
  public:
@@ -98,6 +101,8 @@ class LookAhead {
       : data_(data), node_(node), control_(control), columns_(data, node.rows()), moments_(columns_, node.node()) {}
 
   std::vector<MeasuredTest> run() {
+    // Copies do not count, so that weight 2 is a row twice.
+    if (!columns_.has_distinct_rows(fewest_rows(d()))) return {};
     std::vector<Pair> pairs = candidates();
     std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) { return a.gain > b.gain; });
     std::vector<MeasuredTest> best;
@@ -288,7 +293,7 @@ class LookAhead {
 
 std::vector<MeasuredTest> look_ahead(const ObliqueData& data, const NodeOffers& node, const Control& control) {
   const auto d = static_cast<size_t>(data.columns());
-  if (d > kMostColumns || node.rows().size() < std::max<size_t>(4, 2 * d)) return {};
+  if (d > kMostColumns || node.rows().size() < fewest_rows(d)) return {};
   return LookAhead(data, node, control).run();
 }
 
