@@ -40,6 +40,15 @@ def test_a_time_limit_ends_the_refinement(rng):
         fit(X, y, Householder(lookahead=True, time_limit=1e-6), max_leaf_nodes=4)
 
 
+@pytest.mark.parametrize("splits", [OC1, CartLC, CO2, Householder])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_time_there_is_no_look_ahead(rng, splits):
+    X, y = xor(rng, 500, 5)
+    late = fit(X, y, splits(lookahead=True, time_limit=1e-6)).tree_
+    assert late == fit(X, y, splits(time_limit=1e-6)).tree_
+    assert (late.feature != -2).all()
+
+
 def test_columns_of_unequal_size_and_a_narrow_angle(rng):
     planes = np.array([[1.0, 0, 0, 0], [1.0, 0.6, 0, 0]])
     scale = np.array([5, 1, 0.3, 100])

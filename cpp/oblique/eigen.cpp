@@ -27,29 +27,35 @@ void make_largest_positive(double* v, size_t d) {
     for (size_t i = 0; i < d; ++i) v[i] = -v[i];
 }
 
+// Every pair of axes rotated once; false if it was over before.
+bool sweep(std::vector<double>& matrix, std::vector<double>& vectors, size_t d, const IsOver& is_over) {
+  for (size_t p = 0; p < d; ++p) {
+    if (is_over()) return false;
+    for (size_t q = p + 1; q < d; ++q) {
+      if (matrix[p * d + q] == 0) continue;
+      const double ratio = (matrix[q * d + q] - matrix[p * d + p]) / (2 * matrix[p * d + q]);
+      const double t = (ratio < 0 ? -1.0 : 1.0) / (std::abs(ratio) + std::sqrt(1 + ratio * ratio));
+      const double c = 1 / std::sqrt(1 + t * t), s = t * c;
+      rotate(&matrix[p * d], &matrix[q * d], d, 1, c, s);
+      rotate(&matrix[p], &matrix[q], d, d, c, s);
+      rotate(&vectors[p * d], &vectors[q * d], d, 1, c, s);
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
-Eigen eigen_of(std::vector<double> matrix, size_t d) {
+Eigen eigen_of(std::vector<double> matrix, size_t d, const IsOver& is_over) {
   std::vector<double> vectors(d * d, 0.0);
   for (size_t i = 0; i < d; ++i) vectors[i * d + i] = 1.0;
   double all = 0;
   for (const double value : matrix) all += value * value;
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  for (int i = 0; i < kSweeps; ++i) {
     double off = 0;
     for (size_t p = 0; p < d; ++p)
       for (size_t q = p + 1; q < d; ++q) off += matrix[p * d + q] * matrix[p * d + q];
-    if (off <= 1e-28 * all) break;
-    for (size_t p = 0; p < d; ++p) {
-      for (size_t q = p + 1; q < d; ++q) {
-        if (matrix[p * d + q] == 0) continue;
-        const double ratio = (matrix[q * d + q] - matrix[p * d + p]) / (2 * matrix[p * d + q]);
-        const double t = (ratio < 0 ? -1.0 : 1.0) / (std::abs(ratio) + std::sqrt(1 + ratio * ratio));
-        const double c = 1 / std::sqrt(1 + t * t), s = t * c;
-        rotate(&matrix[p * d], &matrix[q * d], d, 1, c, s);
-        rotate(&matrix[p], &matrix[q], d, d, c, s);
-        rotate(&vectors[p * d], &vectors[q * d], d, 1, c, s);
-      }
-    }
+    if (off <= 1e-28 * all || !sweep(matrix, vectors, d, is_over)) break;
   }
   std::vector<size_t> order(d);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -65,12 +71,12 @@ Eigen eigen_of(std::vector<double> matrix, size_t d) {
   return out;
 }
 
-std::vector<double> leading_vector(std::vector<double> matrix, size_t d) {
+std::vector<double> leading_vector(std::vector<double> matrix, size_t d, const IsOver& is_over) {
   double trace = 0;
   for (size_t i = 0; i < d; ++i) trace += matrix[i * d + i];
   if (!(trace > 0)) return {};
   if (d <= kLargestJacobi) {
-    auto found = eigen_of(std::move(matrix), d);
+    auto found = eigen_of(std::move(matrix), d, is_over);
     found.vectors.resize(d);
     return found.vectors;
   }
@@ -82,7 +88,7 @@ std::vector<double> leading_vector(std::vector<double> matrix, size_t d) {
                         matrix.begin() + static_cast<std::ptrdiff_t>((start + 1) * d)),
       next(d);
   double value = 0;
-  for (int power = 0; power < kPowers; ++power) {
+  for (int power = 0; power < kPowers && !is_over(); ++power) {
     const double length = std::sqrt(dot(v.data(), v.data(), static_cast<int64_t>(d)));
     for (double& x : v) x /= length;
     for (size_t i = 0; i < d; ++i) next[i] = dot(&matrix[i * d], v.data(), static_cast<int64_t>(d));

@@ -75,7 +75,7 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   if (!(trace > kNoVariance)) return {};
-  return leading_vector(std::move(covariance), d);
+  return leading_vector(std::move(covariance), d, [] { return false; });
 }
 
 // The unit vector u of the reflection x - 2 u (u.x) that takes a class's leading direction to the first axis; empty

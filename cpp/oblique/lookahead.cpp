@@ -47,10 +47,11 @@ class Moments {
 
   const Vector& mean() const { return mean_; }
 
+  // If it is over before the end, the rest stays 0.
   template <class Weight>
-  Vector matrix(const Weight& weight) const {
+  Vector matrix(const Weight& weight, const IsOver& is_over) const {
     Vector weighted(n_), out(d_ * d_);
-    for (size_t p = 0; p < d_; ++p) {
+    for (size_t p = 0; p < d_ && !is_over(); ++p) {
       for (size_t i = 0; i < n_; ++i) weighted[i] = weight(i) * centred_[p * n_ + i];
       for (size_t q = p; q < d_; ++q)
         out[p * d_ + q] = out[q * d_ + p] = dot(weighted.data(), &centred_[q * n_], static_cast<int64_t>(n_));
@@ -64,11 +65,11 @@ class Moments {
 };
 
 // S^(-1/2) of a covariance with a small ridge.
-Vector whitener(Vector covariance, size_t d) {
+Vector whitener(Vector covariance, size_t d, const IsOver& is_over) {
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   for (size_t j = 0; j < d; ++j) covariance[j * d + j] += kRidge * trace / static_cast<double>(d);
-  const Eigen eigen = eigen_of(std::move(covariance), d);
+  const Eigen eigen = eigen_of(std::move(covariance), d, is_over);
   Vector out(d * d, 0.0);
   for (size_t k = 0; k < d; ++k) {
     const double scale = 1 / std::sqrt(std::max(eigen.values[k], 1e-300));
@@ -98,7 +99,17 @@ size_t fewest_rows(size_t d) { return std::max<size_t>(4, 2 * d); }
 class LookAhead {
  public:
   LookAhead(const ObliqueData& data, const NodeOffers& node, const Control& control)
-      : data_(data), node_(node), control_(control), columns_(data, node.rows()), moments_(columns_, node.node()) {}
+      : data_(data),
+        node_(node),
+        is_over_([&] { return is_over(data, control); }),
+        columns_(data, node.rows()),
+        moments_(columns_, node.node()) {}
+
+  // An interrupt throws.
+  static bool is_over(const ObliqueData& data, const Control& control) {
+    control.check();
+    return data.deadline != nullptr && data.deadline->is_over();
+  }
 
   std::vector<MeasuredTest> run() {
     // Copies do not count, so that weight 2 is a row twice.
@@ -108,7 +119,7 @@ class LookAhead {
     std::vector<MeasuredTest> best;
     const double pure = (1 - 1e-12) * node_.node().potential();
     for (size_t k = 0; k < std::min(kRefitted, pairs.size()) && total_gain(best) < pure; ++k) {
-      if (k > 0 && is_over()) break;
+      if (is_over_()) break;
       auto tests = refine(pairs[k]);
       if (total_gain(tests) > total_gain(best) + 1e-11 * node_.node().potential()) best = std::move(tests);
     }
@@ -121,7 +132,7 @@ class LookAhead {
   std::vector<Pair> candidates() {
     const NodeCutter& node = node_.node();
     const auto weight = [&](size_t i) { return node.local()[i].weight / node.weight(); };
-    const Vector whiten = whitener(moments_.matrix(weight), d());
+    const Vector whiten = whitener(moments_.matrix(weight, is_over_), d(), is_over_);
     std::vector<size_t> classes(node.total().size());
     for (size_t c = 0; c < classes.size(); ++c) classes[c] = c;
     std::stable_sort(classes.begin(), classes.end(),
@@ -129,10 +140,11 @@ class LookAhead {
     classes.resize(classes.size() == 2 ? 1 : std::min(kMostClasses, classes.size()));
     std::vector<Pair> pairs;
     for (const size_t c : classes) {
-      control_.check();
       const double share = node.total()[c] / node.weight();
       const auto apart = [&](size_t i) { return weight(i) * ((node.local()[i].label == c ? 1.0 : 0.0) - share); };
-      const Eigen eigen = eigen_of(product(product(whiten, moments_.matrix(apart), d()), whiten, d()), d());
+      const Vector whitened = product(product(whiten, moments_.matrix(apart, is_over_), d()), whiten, d());
+      const Eigen eigen = eigen_of(whitened, d(), is_over_);
+      if (is_over_()) return {};  // what came of it may be half done
       add_pairs(eigen, whiten, pairs);
     }
     return pairs;
@@ -146,7 +158,7 @@ class LookAhead {
         const double* plus = &eigen.vectors[up * d()];
         const double* minus = &eigen.vectors[(d() - 1 - down) * d()];
         Pair best;
-        for (int angle = 0; angle <= kAngles; ++angle) {
+        for (int angle = 0; angle <= kAngles && !is_over_(); ++angle) {
           const double f = 0.5 * std::numbers::pi * angle / kAngles;
           Pair pair{turned(plus, minus, std::cos(f), std::sin(f), whiten),
                     turned(plus, minus, std::cos(f), -std::sin(f), whiten)};
@@ -204,7 +216,7 @@ class LookAhead {
     options.tolerance = options.gradient_limit = 1e-9;
     options.norm_limit = 1e6;
     SoftLeaves soft(columns_, node_.node());
-    theta = minimise(soft, theta, options, [this] { return is_over(); });
+    theta = minimise(soft, theta, options, is_over_);
     auto tests = measure(theta);
     const double potential = node_.node().potential(), gain = total_gain(tests);
     if (gain < kNearlyPure * potential || gain >= (1 - 1e-12) * potential) return tests;
@@ -214,13 +226,8 @@ class LookAhead {
     options.max_iter = 500;
     options.tolerance = options.gradient_limit = 1e-12;
     LabelledLeaves labelled(columns_, node_.node(), leaf_class);
-    auto more = measure(minimise(labelled, theta, options, [this] { return is_over(); }));
+    auto more = measure(minimise(labelled, theta, options, is_over_));
     return total_gain(more) > gain ? more : tests;
-  }
-
-  bool is_over() const {
-    control_.check();
-    return data_.deadline != nullptr && data_.deadline->is_over();
   }
 
   static void add_part(const Vector& part, Vector& theta) { theta.insert(theta.end(), part.begin(), part.end()); }
@@ -282,7 +289,7 @@ class LookAhead {
 
   const ObliqueData& data_;
   const NodeOffers& node_;
-  const Control& control_;
+  IsOver is_over_;
   ScaledColumns columns_;
   Moments moments_;
   CutScratch scratch_;
@@ -294,6 +301,7 @@ class LookAhead {
 std::vector<MeasuredTest> look_ahead(const ObliqueData& data, const NodeOffers& node, const Control& control) {
   const auto d = static_cast<size_t>(data.columns());
   if (d > kMostColumns || node.rows().size() < fewest_rows(d)) return {};
+  if (LookAhead::is_over(data, control)) return {};
   return LookAhead(data, node, control).run();
 }
 

@@ -134,12 +134,18 @@ TEST("L-BFGS finds the bottom of a crooked valley") {
   CHECK(optimiser.iterations() < 100);
 }
 
+TEST("a search for eigenvectors ends when it is told") {
+  int asked = 0;
+  eigen_of({2, 1, 0, 1, 2, 1, 0, 1, 2}, 3, [&] { return ++asked == 2; });
+  CHECK(asked == 2);
+}
+
 TEST("eigenvectors of a symmetric matrix") {
   const size_t d = 60;
   std::vector<double> matrix(d * d);
   for (size_t p = 0; p < d; ++p)
     for (size_t q = 0; q <= p; ++q) matrix[p * d + q] = matrix[q * d + p] = normal(3, p, q);
-  const Eigen eigen = eigen_of(matrix, d);
+  const Eigen eigen = eigen_of(matrix, d, [] { return false; });
   for (size_t k = 0; k < d; ++k) {
     const double* v = &eigen.vectors[k * d];
     for (size_t p = 0; p < d; ++p) {
