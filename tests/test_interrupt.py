@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from boscage import Polish, TopDownTreeClassifier, WeightedOblique
+from boscage import CO2, OC1, Householder, Polish, TopDownTreeClassifier, WeightedOblique
 
 
 def stops_soon(seconds, call):
@@ -43,6 +44,14 @@ def test_ctrl_c_stops_a_fit(n_jobs, rng):
     tree = TopDownTreeClassifier(n_jobs=n_jobs)
     assert stops_soon(0.5, lambda: tree.fit(X, y))
     assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
+
+
+@pytest.mark.parametrize("splits", [Householder(), OC1(), CO2()], ids=repr)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_ctrl_c_stops_the_search_of_a_node(splits, layout, rng):
+    X, y = layout(rng.normal(size=(20_000, 400))), rng.integers(0, 2, 20_000)
+    tree = TopDownTreeClassifier(splits)
+    assert stops_soon(0.3, lambda: tree.fit(X, y))
 
 
 def test_ctrl_c_stops_polishing(rng):

@@ -27,9 +27,9 @@ class Descent {
     shrink(theta);
     int vain = 0;
     for (int step = 0; step <= options_.max_iter; ++step) {
+      control.check();
       columns_.score(theta, scores_);
       if (step % kStepsPerSide == 0) {
-        control.check();
         const double gain = measure_sides();
         if (gain > best_gain * (1 + 1e-9)) {
           best = theta;

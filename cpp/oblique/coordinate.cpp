@@ -33,6 +33,7 @@ class Walk {
     descend();
     int vain = 0;
     for (int jump = 0; jump < kMostJumps && vain < options_.jumps && !deadline_.is_over(); ++jump, ++vain) {
+      control_.check();
       std::vector<double> change(plane_.coefficients()), moves;
       for (double& value : change) value = normal(seed_, path_, draw_++);
       columns_.score(change, moves);
@@ -47,7 +48,6 @@ class Walk {
  private:
   void descend() {
     for (int cycle = 0; cycle < kMostCycles; ++cycle) {
-      control_.check();
       plane_.rescore();
       const bool moved = options_.order == 1 ? best_move() : cycle_moves();
       if (!moved || deadline_.is_over()) return;
@@ -58,6 +58,7 @@ class Walk {
     bool moved = false;
     const size_t size = plane_.coefficients();
     for (size_t k = 0; k < size && !deadline_.is_over(); ++k) {
+      control_.check();
       const size_t j = options_.order == 2
                            ? std::min(size - 1, static_cast<size_t>(uniform(seed_, path_ ^ 1ULL << 63, draw_++) *
                                                                     static_cast<double>(size)))
@@ -74,6 +75,7 @@ class Walk {
     CutPlace best;
     size_t column = 0;
     for (size_t j = 0; j < plane_.coefficients() && !deadline_.is_over(); ++j) {
+      control_.check();
       const CutPlace place = plane_.look_at_column(j, std::max(best.gain, plane_.gain()));
       if (place.is_valid() && (!best.is_valid() || is_better(place.gain, best.gain))) {
         best = place;

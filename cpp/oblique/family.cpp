@@ -11,6 +11,8 @@ namespace boscage {
 
 namespace {
 
+constexpr size_t kRowsPerCheck = 1024;  // whether the caller asked to stop
+
 // w.x of rows that need no conversion, NaN where a value is missing; false if they do.
 template <class Rows>
 bool dot_in_place(const Rows& X, std::span<const uint32_t> rows, const double* weights, double* scores) {
@@ -48,13 +50,16 @@ double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t 
 }
 
 template <class T>
-std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows) {
+std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows,
+                                        const Control& control) {
   const auto d = static_cast<size_t>(X.columns);
   std::vector<uint32_t> same(d), vary;
   for (uint32_t j = 0; j < d; ++j) same[j] = j;
   const auto value = [&](size_t i, uint32_t j) { return scaling.plain(static_cast<double>(X(rows[i], j)), j); };
-  for (size_t i = 1; i < rows.size() && !same.empty(); ++i)
+  for (size_t i = 1; i < rows.size() && !same.empty(); ++i) {
+    if (i % kRowsPerCheck == 0) control.check();
     std::erase_if(same, [&](uint32_t j) { return value(i, j) != value(0, j); });
+  }
   auto next = same.begin();
   for (uint32_t j = 0; j < d; ++j) {
     const bool is_same = next != same.end() && *next == j;
@@ -66,30 +71,28 @@ std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scali
 
 template <class T, class Index>
 std::vector<uint32_t> columns_that_vary(const SparseRows<T, Index>& X, const Scaling& scaling,
-                                        std::span<const uint32_t> rows) {
+                                        std::span<const uint32_t> rows, const Control& control) {
   struct Seen {
-    uint32_t column;
-    double value;
+    double first = 0;
+    size_t count = 0;
+    bool differs = false;
   };
-  std::vector<Seen> seen;
-  for (const uint32_t row : rows) {
-    const auto [begin, end] = X.range(row);
+  std::vector<Seen> seen(static_cast<size_t>(X.columns));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i % kRowsPerCheck == 0) control.check();
+    const auto [begin, end] = X.range(rows[i]);
     for (int64_t k = begin; k < end; ++k) {
-      const auto j = static_cast<uint32_t>(X.column(k));
-      seen.push_back({j, scaling.plain(static_cast<double>(X.data[k]), j)});
+      const auto j = static_cast<size_t>(X.column(k));
+      const double value = scaling.plain(static_cast<double>(X.data[k]), j);
+      Seen& column = seen[j];
+      if (column.count++ == 0) column.first = value;
+      column.differs |= value != column.first;
     }
   }
-  std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
-    return a.column != b.column ? a.column < b.column : a.value < b.value;
-  });
   std::vector<uint32_t> vary;
-  for (size_t i = 0; i < seen.size();) {
-    size_t end = i;
-    while (end < seen.size() && seen[end].column == seen[i].column) ++end;
-    const bool has_zeros = end - i < rows.size();
-    const bool differs = seen[i].value != seen[end - 1].value || (has_zeros && seen[i].value != 0);
-    if (differs) vary.push_back(seen[i].column);
-    i = end;
+  for (uint32_t j = 0; j < seen.size(); ++j) {
+    const bool has_zeros = seen[j].count < rows.size();
+    if (seen[j].differs || (has_zeros && seen[j].first != 0)) vary.push_back(j);
   }
   return vary;
 }
@@ -115,8 +118,12 @@ bool can_be_told(const AnyRows& X, const CutPlace& place) {
 
 }  // namespace
 
-NodeOffers::NodeOffers(const ObliqueData& data, std::span<const uint32_t> rows, uint64_t path)
-    : data_(data), rows_(rows), path_(path), cutter_(rows, data.weighted, data.classes, data.criterion, data.limits) {}
+NodeOffers::NodeOffers(const ObliqueData& data, std::span<const uint32_t> rows, uint64_t path, const Control& control)
+    : data_(data),
+      rows_(rows),
+      path_(path),
+      control_(control),
+      cutter_(rows, data.weighted, data.classes, data.criterion, data.limits) {}
 
 void NodeOffers::score(std::span<const double> weights, std::vector<double>& scores) const {
   const auto score_rows = [&](const auto& X) {
@@ -183,7 +190,8 @@ bool NodeOffers::offer_instead(std::span<const double> theta, double bias, doubl
 double NodeOffers::offer_axis() {
   CutPlace best;
   int64_t feature = -1;
-  for (const uint32_t j : varying_columns(data_, rows_)) {
+  for (const uint32_t j : varying_columns(data_, rows_, control_)) {
+    control_.check();
     read_column(j, scores_);
     const CutPlace place = cutter_.find(scores_, scratch);
     if (!place.is_valid() || (feature >= 0 && !cutter_.is_better(place.gain, best.gain))) continue;
@@ -228,8 +236,8 @@ void NodeOffers::mark(uint8_t* left) const {
   for (size_t i = 0; i < best_left_.size(); ++i) left[rows_[i]] = best_left_[i];
 }
 
-std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows) {
-  return std::visit([&](const auto& X) { return columns_that_vary(X, data.scaling, rows); }, data.X);
+std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows, const Control& control) {
+  return std::visit([&](const auto& X) { return columns_that_vary(X, data.scaling, rows, control); }, data.X);
 }
 
 bool goes_left(const ObliqueData& data, const Test& test, uint32_t row, std::vector<double>& buffer) {
@@ -302,7 +310,7 @@ void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const
     std::vector<Proposal> answers(requests.size());
     const auto answer = [&](size_t i, Pool* inner) {
       control.check();
-      NodeOffers offers(data, rows.rows(requests[i].node), grower.node(requests[i].node).path);
+      NodeOffers offers(data, rows.rows(requests[i].node), grower.node(requests[i].node).path, control);
       family.search(data, offers, inner, control);
       offers.mark(rows.goes_left());
       answers[i] = data.lookahead && requests[i].may_triple ? with_look_ahead(data, offers, control) : offers.take();

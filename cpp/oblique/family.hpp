@@ -60,7 +60,7 @@ constexpr double kFindThreshold = std::numeric_limits<double>::quiet_NaN();
 
 class NodeOffers {
  public:
-  NodeOffers(const ObliqueData& data, std::span<const uint32_t> rows, uint64_t path);
+  NodeOffers(const ObliqueData& data, std::span<const uint32_t> rows, uint64_t path, const Control& control);
 
   const NodeCutter& node() const { return cutter_; }
   std::span<const uint32_t> rows() const { return rows_; }
@@ -92,6 +92,7 @@ class NodeOffers {
   const ObliqueData& data_;
   std::span<const uint32_t> rows_;
   uint64_t path_;
+  const Control& control_;
   NodeCutter cutter_;
   std::vector<MeasuredTest> best_;  // none or one
   std::vector<uint8_t> best_left_;
@@ -99,7 +100,7 @@ class NodeOffers {
 };
 
 // Columns that differ among these rows, in order; no test needs the others.
-std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows);
+std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const uint32_t> rows, const Control& control);
 
 // Does the row go left?
 bool goes_left(const ObliqueData& data, const Test& test, uint32_t row, std::vector<double>& buffer);

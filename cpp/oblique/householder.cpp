@@ -48,7 +48,7 @@ std::vector<double> leading_by_passes(const ScaledColumns& columns, std::span<co
 
 // The same by the covariance itself.
 std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::span<const WeightedRow> rows,
-                                          uint32_t label) {
+                                          uint32_t label, const Control& control) {
   const size_t d = columns.columns();
   std::vector<size_t> members;
   double all = 0;
@@ -60,6 +60,7 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
   const size_t n = members.size();
   std::vector<double> centred(d * n), weighted(n), covariance(d * d), place;
   for (size_t j = 0; j < d; ++j) {
+    control.check();
     const auto x = columns.column(j, place);
     double mean = 0;
     for (size_t k = 0; k < n; ++k) mean += rows[members[k]].weight * x[members[k]];
@@ -67,6 +68,7 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
     for (size_t k = 0; k < n; ++k) centred[j * n + k] = x[members[k]] - mean;
   }
   for (size_t p = 0; p < d; ++p) {
+    control.check();
     for (size_t k = 0; k < n; ++k) weighted[k] = rows[members[k]].weight * centred[p * n + k];
     for (size_t q = p; q < d; ++q)
       covariance[p * d + q] = covariance[q * d + p] =
@@ -75,7 +77,10 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   if (!(trace > kNoVariance)) return {};
-  return leading_vector(std::move(covariance), d, [] { return false; });
+  return leading_vector(std::move(covariance), d, [&] {
+    control.check();
+    return false;
+  });
 }
 
 // The unit vector u of the reflection x - 2 u (u.x) that takes a class's leading direction to the first axis; empty
@@ -83,8 +88,8 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
 std::vector<double> reflection(const ScaledColumns& columns, std::span<const WeightedRow> rows, uint32_t label,
                                const Control& control) {
   const size_t d = columns.columns();
-  auto u =
-      d < kManyColumns ? leading_by_covariance(columns, rows, label) : leading_by_passes(columns, rows, label, control);
+  auto u = d < kManyColumns ? leading_by_covariance(columns, rows, label, control)
+                            : leading_by_passes(columns, rows, label, control);
   if (u.empty()) return u;
   u[0] += u[0] < 0 ? -1.0 : 1.0;
   const double length = std::sqrt(dot(u.data(), u.data(), static_cast<int64_t>(d)));

@@ -101,6 +101,7 @@ class LookAhead {
   LookAhead(const ObliqueData& data, const NodeOffers& node, const Control& control)
       : data_(data),
         node_(node),
+        control_(control),
         is_over_([&] { return is_over(data, control); }),
         columns_(data, node.rows()),
         moments_(columns_, node.node()) {}
@@ -271,7 +272,7 @@ class LookAhead {
 
   std::vector<MeasuredTest> measure(std::span<const double> theta) {
     const auto root = theta.first(d() + 1), left = theta.subspan(d() + 1, d() + 1), right = theta.last(d() + 1);
-    NodeOffers top(data_, node_.rows(), node_.path());
+    NodeOffers top(data_, node_.rows(), node_.path(), control_);
     if (top.offer(root, root.back()) < 0) return {};
     std::vector<MeasuredTest> tests{top.best()};
     std::vector<uint8_t> goes_left(data_.weighted.size());
@@ -280,7 +281,7 @@ class LookAhead {
       std::vector<uint32_t> rows;
       for (const uint32_t row : node_.rows())
         if ((goes_left[row] == 0) == is_right) rows.push_back(row);
-      NodeOffers side(data_, rows, node_.path());
+      NodeOffers side(data_, rows, node_.path(), control_);
       if (side.offer(is_right ? right : left, kFindThreshold) < 0) return {};
       tests.push_back(side.best());
     }
@@ -289,6 +290,7 @@ class LookAhead {
 
   const ObliqueData& data_;
   const NodeOffers& node_;
+  const Control& control_;
   IsOver is_over_;
   ScaledColumns columns_;
   Moments moments_;

@@ -39,7 +39,7 @@ class Search {
       : X_(X), data_(data), offers_(offers), options_(options), inner_(inner), control_(control) {}
 
   void run() {
-    std::vector<uint32_t> columns = varying_columns(data_, offers_.rows());
+    std::vector<uint32_t> columns = varying_columns(data_, offers_.rows(), control_);
     std::erase_if(columns, [&](uint32_t j) { return !(data_.scaling.inverse[j] > 0); });
     if (!columns.empty()) {
       from_random(columns);

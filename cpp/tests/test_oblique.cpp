@@ -224,7 +224,7 @@ TEST("sparse rows have the scaling, value and gradient of dense ones") {
     CHECK(is_near(sparse.scaling.mean[j], dense.scaling.mean[j], 1e-12));
     CHECK(is_near(sparse.scaling.deviation[j], dense.scaling.deviation[j], 1e-12));
   }
-  CHECK(varying_columns(dense, node.rows) == varying_columns(sparse, node.rows));
+  CHECK(varying_columns(dense, node.rows, control) == varying_columns(sparse, node.rows, control));
   const std::vector<uint32_t> columns{1, 4, 5, 9};
   const Tile<double> tile(node.matrix(), dense.scaling, node.rows, columns, nullptr);
   SoftEntropy<double> plain(tile, node.local, 4, 0.1, nullptr, control);
@@ -311,8 +311,27 @@ TEST("a cut that X's type cannot hold leaves the other columns") {
                          2,
                          Gini{},
                          Limits{}};
-  NodeOffers offers(data, rows, 1);
+  const Control control;
+  NodeOffers offers(data, rows, 1, control);
   CHECK(offers.offer_axis() > 0 && offers.best().test.feature == 1);
+}
+
+TEST("the search of one column looks up between columns") {
+  const Sample node;
+  Pool pool(1);
+  Control control;
+  for (const AnyRows& X : {AnyRows(node.matrix()), AnyRows(node.sparse())}) {
+    const ObliqueData data = node.data(X, pool, Control());
+    NodeOffers offers(data, node.rows, 1, control);
+    control.stop();
+    bool stopped = false;
+    try {
+      offers.offer_axis();
+    } catch (const Interrupted&) {
+      stopped = true;
+    }
+    CHECK(stopped);
+  }
 }
 
 TEST("gradients of two levels") {
