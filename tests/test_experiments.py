@@ -269,7 +269,18 @@ def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it():
         assert shallow.score(data.X, data.y) == pytest.approx(value)
 
 
-def test_what_is_chosen_for_a_rival_errs_least_on_the_folds(monkeypatch):
+def right_on_folds(splits, X, y, **limits):
+    """Rows that trees get right on the folds of a validation."""
+    from boscage.experiments import _wodt_trees as trees
+
+    fits = [
+        (trees.fit(splits, X[inner], y[inner], 3, **limits)[0], outer) for inner, outer in trees.inner_cuts(X, y, 3)
+    ]
+    assert len(fits) == 2 * trees.INNER["folds"]
+    return sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
+
+
+def test_what_is_chosen_errs_least_on_the_folds(monkeypatch):
     from boscage.datasets import load_dataset
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CartLC
@@ -277,58 +288,48 @@ def test_what_is_chosen_for_a_rival_errs_least_on_the_folds(monkeypatch):
     monkeypatch.setitem(trees.INNER, "deals", 2)
     data = load_dataset("heart")
     X, y = data.X[:200], data.y[:200]
-    candidates, depths = [CartLC(elimination=share) for share in (1.0, 0.2)], (1, 2, 4)
-    chosen, depth = trees.validated_rival(candidates, depths, X, y, 3)
-    right = {}
-    for splits in candidates:
-        for limit in (*depths, None):
-            fits = [
-                (trees.fit(splits, X[inner], y[inner], 3, max_depth=limit)[0], outer)
-                for inner, outer in trees.inner_cuts(X, y, 3)
-            ]
-            right[splits, limit] = sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
-    assert len(fits) == 2 * trees.INNER["folds"]
-    assert right[chosen, depth] == max(right.values()) > min(right.values())
-
-
-def test_penalty_and_pruning_or_depth_err_least_on_the_folds(monkeypatch):
-    from boscage.datasets import load_dataset
-    from boscage.experiments import _wodt_trees as trees
-    from boscage.splits import WeightedOblique
-
-    monkeypatch.setitem(trees.INNER, "deals", 2)
-    data = load_dataset("heart")
-    X, y = data.X[:200], data.y[:200]
-    l2, limits = trees.validated((1, 2), X, y, 3)
-
-    def right(penalty, **limits):
-        fits = [(*trees.fit(WeightedOblique(l2=penalty), X[inner], y[inner], 3, **limits)[:1], outer)
-                for inner, outer in trees.inner_cuts(X, y, 3)]  # fmt: skip
-        return sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
+    candidates = [CartLC(elimination=share) for share in (1.0, 0.2)]
+    splits, limits = trees.validated(candidates, (1, 2), X, y, 3)
 
     def scaled(limits):  # bits are bits of the rows that a tree is grown from
         return {name: value * 200 / 160 if name == "ccp_alpha" else value for name, value in limits.items()}
 
     choices = [{"max_depth": 1}, {"max_depth": 2}, *({"ccp_alpha": bits / 200} for bits in trees.BITS)]
     assert limits in choices
-    counts = [right(penalty, **scaled(choice)) for penalty in trees.PENALTIES for choice in choices]
-    assert right(l2, **scaled(limits)) == max(counts) > min(counts)
+    counts = [right_on_folds(candidate, X, y, **scaled(choice)) for candidate in candidates for choice in choices]
+    assert right_on_folds(splits, X, y, **scaled(limits)) == max(counts) > min(counts)
+
+
+def test_the_depth_that_is_chosen_errs_least_on_the_folds(monkeypatch):
+    from boscage.datasets import load_dataset
+    from boscage.experiments import _wodt_trees as trees
+    from boscage.splits import CartLC
+
+    monkeypatch.setitem(trees.INNER, "deals", 2)
+    data = load_dataset("heart")
+    X, y = data.X[:200], data.y[:200]
+    depth = trees.validated_depth(CartLC(), X, y, 3)
+    counts = {limit: right_on_folds(CartLC(), X, y, max_depth=limit) for limit in (*trees.DEPTHS, None)}
+    assert counts[depth] == max(counts.values()) > min(counts.values())
 
 
 def test_the_depth_of_rivals_is_chosen_on_large_data_only(monkeypatch):
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CO2, OC1, CartLC
 
-    monkeypatch.setattr(trees, "validated_rival", lambda candidates, depths, *rest: (candidates[-1], depths[-1:]))
+    monkeypatch.setattr(trees, "validated", lambda candidates, depths, *rest: (candidates, depths))
+    monkeypatch.setattr(trees, "validated_depth", lambda *rest: 7)
     X, y = np.zeros((10, 2)), np.zeros(10)
     assert trees.chosen("OC1", OC1(), False, X, y, 0)[1] == {}
-    assert trees.chosen("OC1", OC1(), True, X, y, 0)[1] == {"max_depth": trees.DEPTHS[-1:]}
+    assert trees.chosen("OC1", OC1(), True, X, y, 0)[1] == {"max_depth": 7}
     assert trees.chosen("CO2", CO2(), True, X, y, 0)[1] == {}
-    splits, limits = trees.chosen("CART-LC", CartLC(time_limit=7), False, X, y, 0)
-    assert (splits.elimination, splits.time_limit, limits) == (trees.ELIMINATIONS[-1], 7, {"max_depth": ()})
+    candidates, depths = trees.chosen("CART-LC", CartLC(time_limit=7), False, X, y, 0)
+    assert [(part.elimination, part.time_limit) for part in candidates] == [(share, 7) for share in trees.ELIMINATIONS]
+    assert depths == ()
     monkeypatch.setattr(trees, "FEW_NUMBERS", 20)
-    splits, limits = trees.chosen("CART-LC", CartLC(), True, X, y, 0)
-    assert (splits.elimination, limits) == (CartLC().elimination, {"max_depth": trees.DEPTHS[-1:]})
+    candidates, depths = trees.chosen("CART-LC", CartLC(), True, X, y, 0)
+    assert [part.elimination for part in candidates] == [CartLC().elimination]
+    assert depths == trees.DEPTHS
 
 
 @pytest.mark.parametrize(

@@ -17,16 +17,16 @@ from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
 from boscage.top_down import TopDownTreeClassifier
 from boscage.tree import LEAF, Tree
 
-# Ours: the penalty, and the bits that a split must save on the training rows (ccp_alpha = bits / rows), are chosen for
-# each fit by validation within its training rows.
-PENALTIES, BITS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 2.0, 4.0, 6.0, 8.0)
+# The penalty of WODT, CART-LC's share of terms that go again (unless X has so many numbers that it takes too long), and
+# the bits that a split of either must save on the training rows (ccp_alpha = bits / rows), are chosen for each fit by
+# validation within its training rows.
+PENALTIES, ELIMINATIONS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 0.2, 0.5, 0.8, 1.0)
+FEW_NUMBERS = 5_000_000
+BITS = (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER = {"folds": 5, "deals": 10}  # small sets are dealt as often as into the outer folds: one deal decides by chance
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
-# CART-LC's share of terms that go again is chosen in the same way, unless X has so many numbers that it takes too long.
-ELIMINATIONS = (0.0, 0.2, 0.5, 0.8, 1.0)
-FEW_NUMBERS = 5_000_000
 # The paper grows OC1 and CART-LC up to a maximal depth that it does not name. On large data, where trees become deep
-# enough to feel it, it is chosen as well; WODT may then limit its depth in place of pruning.
+# enough to feel it, it is chosen as well; WODT and CART-LC may then limit their depth in place of pruning.
 WITH_DEPTH = ("WODT", "OC1", "OC1r", "CART-LC", "CART-LCr")
 DEPTHS = tuple(range(2, 21, 2))
 SMALL_ROWS = 1000  # up to which a set is dealt often
@@ -40,9 +40,10 @@ CHOICES = (
     f"WODT, one configuration for all sets: the penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that "
     f"pruning asks of a split (of {_listed(BITS)}) are chosen by validation within the training rows of each fit, "
     f"{INNER['folds']} folds, or one where X is large; its time includes that. So are the share of terms that CART-LC "
-    f"takes out (of {_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X) and, on sets of one cut, the "
-    f"maximal depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), and of WODT, in "
-    f"place of pruning. Small sets are dealt {INNER['deals']} times for it."
+    f"takes out (of {_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X) and its pruning. On sets of "
+    f"one cut the maximal depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is "
+    "chosen as well, and that of WODT; for CART-LC and WODT in place of pruning. Small sets are dealt "
+    f"{INNER['deals']} times for it."
 )
 
 
@@ -70,13 +71,13 @@ def inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
     return parts[:1] if X.size >= ONE_INNER_FOLD else parts
 
 
-def validated(depths: tuple[int, ...], X: Any, y: Any, seed: int) -> tuple[float, dict[str, Any]]:
-    """Return the penalty, and the bits or the depth, whose trees err least on folds; the smallest trees on ties."""
-    right = np.zeros((len(PENALTIES), len(depths) + len(BITS)))
+def validated(candidates: list[Any], depths: tuple[int, ...], X: Any, y: Any, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return the splits, and the bits or the depth, whose trees err least on folds; the smallest trees on ties."""
+    right = np.zeros((len(candidates), len(depths) + len(BITS)))
     leaves = np.zeros_like(right)
     for inner, outer in inner_cuts(X, y, seed):
-        for i, l2 in enumerate(PENALTIES):
-            tree = fit(WeightedOblique(l2=l2), X[inner], y[inner], seed)[0]
+        for i, splits in enumerate(candidates):
+            tree = fit(splits, X[inner], y[inner], seed)[0]
             right[i, : len(depths)] += _right_by_depth(tree, X[outer], y[outer], depths)
             leaves[i, : len(depths)] += [_leaves_at(tree.tree_, depth) for depth in depths]
             for j, bits in enumerate(BITS, len(depths)):
@@ -89,35 +90,30 @@ def validated(depths: tuple[int, ...], X: Any, y: Any, seed: int) -> tuple[float
         *({"max_depth": depth} for depth in depths),
         *({"ccp_alpha": bits / len(y)} for bits in BITS),
     ]
-    return PENALTIES[i], limits[j]
+    return candidates[i], limits[j]
 
 
-def validated_rival(
-    candidates: list[Any], depths: tuple[int, ...], X: Any, y: Any, seed: int
-) -> tuple[Any, int | None]:
-    """Return the splits and the depth (or none) whose trees err least on folds; the first and the deepest on ties."""
-    right = np.zeros((len(candidates), len(depths) + 1))
+def validated_depth(splits: Any, X: Any, y: Any, seed: int) -> int | None:
+    """Return the depth (or none) whose trees err least on folds; the deepest on ties."""
+    right = np.zeros(len(DEPTHS) + 1)
     for inner, outer in inner_cuts(X, y, seed):
-        for i, splits in enumerate(candidates):
-            tree = fit(splits, X[inner], y[inner], seed)[0]
-            right[i] += _right_by_depth(tree, X[outer], y[outer], (*depths, np.inf))
-    i = int(right.max(axis=1).argmax())
-    return candidates[i], (*depths, None)[np.flatnonzero(right[i] == right[i].max())[-1]]
+        tree = fit(splits, X[inner], y[inner], seed)[0]
+        right += _right_by_depth(tree, X[outer], y[outer], (*DEPTHS, np.inf))
+    return (*DEPTHS, None)[int(np.flatnonzero(right == right.max())[-1])]
 
 
 def chosen(method: str, splits: Any, with_depth: bool, X: Any, y: Any, seed: int) -> tuple[Any, dict[str, Any]]:
     """Return the splits of a method and what limits its trees, as far as validation decides."""
-    depths = DEPTHS if method in WITH_DEPTH and with_depth else ()
+    depths = DEPTHS if with_depth else ()
     if method == "WODT":
-        l2, limits = validated(depths, X, y, seed)
-        return WeightedOblique(l2=l2), limits
-    candidates = [splits]
-    if method == "CART-LC" and X.size < FEW_NUMBERS:
-        candidates = [CartLC(elimination=share, time_limit=splits.time_limit) for share in ELIMINATIONS]
-    if len(candidates) + len(depths) == 1:
-        return splits, {}
-    splits, depth = validated_rival(candidates, depths, X, y, seed)
-    return splits, {"max_depth": depth}
+        return validated([WeightedOblique(l2=l2) for l2 in PENALTIES], depths, X, y, seed)
+    if method == "CART-LC":
+        shares = ELIMINATIONS if X.size < FEW_NUMBERS else (splits.elimination,)
+        candidates = [CartLC(elimination=share, time_limit=splits.time_limit) for share in shares]
+        return validated(candidates, depths, X, y, seed)
+    if method in WITH_DEPTH and with_depth:
+        return splits, {"max_depth": validated_depth(splits, X, y, seed)}
+    return splits, {}
 
 
 def fit(splits: Any, X: Any, y: Any, seed: int, **limits: Any) -> tuple[TopDownTreeClassifier, float, bool]:

@@ -84,7 +84,7 @@ class _Plan:
         if method == "WODT":
             settings["wodt"] = {"penalties": trees.PENALTIES, "bits": trees.BITS, **trees.INNER}
         if method == "CART-LC":
-            settings["cart-lc"] = {"eliminations": trees.ELIMINATIONS, **trees.INNER}
+            settings["cart-lc"] = {"eliminations": trees.ELIMINATIONS, "bits": trees.BITS, **trees.INNER}
         if kind == "tables" and method in trees.WITH_DEPTH and data in ONE_CUT:
             settings["depths"] = trees.DEPTHS
         if method not in ("WODT", "as published", "APDT"):
