@@ -276,7 +276,7 @@ def right_on_folds(splits, X, y, **limits):
     fits = [
         (trees.fit(splits, X[inner], y[inner], 3, **limits)[0], outer) for inner, outer in trees.inner_cuts(X, y, 3)
     ]
-    assert len(fits) == trees.INNER["folds"]
+    assert len(fits) == 10  # two deals of 120 rows
     return sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
 
 
@@ -285,7 +285,7 @@ def test_what_is_chosen_errs_least_on_the_folds(monkeypatch):
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CartLC
 
-    monkeypatch.setitem(trees.INNER, "deals", 1)
+    monkeypatch.setattr(trees, "INNER", {"folds": 5, "deals": 1, "rows": 240})
     data = load_dataset("heart")
     X, y = data.X[:120], data.y[:120]
     candidates = [CartLC(elimination=share) for share in (1.0, 0.2)]
@@ -305,7 +305,7 @@ def test_the_depth_that_is_chosen_errs_least_on_the_folds(monkeypatch):
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CartLC
 
-    monkeypatch.setitem(trees.INNER, "deals", 1)
+    monkeypatch.setattr(trees, "INNER", {"folds": 5, "deals": 1, "rows": 240})
     data = load_dataset("heart")
     X, y = data.X[:120], data.y[:120]
     depth = trees.validated_depth(CartLC(), X, y, 3)

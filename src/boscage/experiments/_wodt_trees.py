@@ -23,7 +23,9 @@ from boscage.tree import LEAF, Tree
 PENALTIES, ELIMINATIONS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 0.2, 0.5, 0.8, 1.0)
 FEW_NUMBERS = 5_000_000
 BITS = (0.0, 2.0, 4.0, 6.0, 8.0)
-INNER = {"folds": 5, "deals": 10}  # small sets are dealt as often as into the outer folds: one deal decides by chance
+# Small sets are dealt as often as into the outer folds, and the smallest until so many rows have been judged: one deal
+# of 171 rows decides by chance.
+INNER = {"folds": 5, "deals": 10, "rows": 3500}
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
 # The paper grows OC1 and CART-LC up to a maximal depth that it does not name. On large data, where trees become deep
 # enough to feel it, it is chosen as well; WODT and CART-LC may then limit their depth in place of pruning.
@@ -42,8 +44,8 @@ CHOICES = (
     f"{INNER['folds']} folds, or one where X is large; its time includes that. So are the share of terms that CART-LC "
     f"takes out (of {_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X) and its pruning. On sets of "
     f"one cut the maximal depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is "
-    "chosen as well, and that of WODT; for CART-LC and WODT in place of pruning. Small sets are dealt "
-    f"{INNER['deals']} times for it."
+    "chosen as well, and that of WODT; for CART-LC and WODT in place of pruning. For it small sets are "
+    f"dealt {INNER['deals']} times, the smallest so often that {INNER['rows']:,} rows are judged."
 )
 
 
@@ -65,8 +67,8 @@ def methods(cap: float) -> dict[str, Callable[[], Any]]:
 
 def inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
     """Training and validation rows among these."""
-    deals = range(INNER["deals"] if len(y) <= SMALL_ROWS else 1)
-    folds = [StratifiedKFold(INNER["folds"], shuffle=True, random_state=seed + 1000 * deal) for deal in deals]
+    deals = max(INNER["deals"], -(-INNER["rows"] // len(y))) if len(y) <= SMALL_ROWS else 1
+    folds = [StratifiedKFold(INNER["folds"], shuffle=True, random_state=seed + 1000 * deal) for deal in range(deals)]
     parts = [part for fold in folds for part in fold.split(X, y)]
     return parts[:1] if X.size >= ONE_INNER_FOLD else parts
 
