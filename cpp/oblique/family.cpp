@@ -187,16 +187,27 @@ bool NodeOffers::offer_instead(std::span<const double> theta, double bias, doubl
   return true;
 }
 
+namespace {
+
+constexpr double kEqualGaps = 1e-9;  // gaps of two columns that differ by less, relatively, count as equal
+
+}  // namespace
+
 double NodeOffers::offer_axis() {
   CutPlace best;
+  double widest = 0;  // the gap of the best, in deviations of its column
   int64_t feature = -1;
   for (const uint32_t j : varying_columns(data_, rows_, control_)) {
     control_.check();
     read_column(j, scores_);
     const CutPlace place = cutter_.find(scores_, scratch);
-    if (!place.is_valid() || (feature >= 0 && !cutter_.is_better(place.gain, best.gain))) continue;
-    if (!can_be_told(data_.X, place)) continue;
+    if (!place.is_valid() || !can_be_told(data_.X, place)) continue;
+    // In small nodes many columns part the classes equally well: the one that does it most clearly is taken.
+    const double gap = data_.scaling.scaled(place.high, j) - data_.scaling.scaled(place.low, j);
+    const bool is_clearer = !cutter_.is_better(best.gain, place.gain) && gap > widest * (1 + kEqualGaps);
+    if (feature >= 0 && !cutter_.is_better(place.gain, best.gain) && !is_clearer) continue;
     best = place;
+    widest = gap;
     feature = j;
   }
   if (feature < 0) return -1;

@@ -316,6 +316,26 @@ TEST("a cut that X's type cannot hold leaves the other columns") {
   CHECK(offers.offer_axis() > 0 && offers.best().test.feature == 1);
 }
 
+TEST("of columns that part the classes equally well the clearest is taken") {
+  const std::vector<uint32_t> rows{0, 1, 2, 3};
+  const auto taken = [&](const std::vector<double>& X) {
+    const ObliqueData data{Matrix<double>{X.data(), 4, 2, 2, 1},
+                           {{0, 0}, {1, 100}, {1, 0.01}},
+                           {{1, 0}, {1, 0}, {1, 1}, {1, 1}},
+                           2,
+                           Gini{},
+                           Limits{}};
+    const Control control;
+    NodeOffers offers(data, rows, 1, control);
+    offers.offer_axis();
+    return offers.best().test.feature;
+  };
+  CHECK(taken({0, 0, 1, 10, 2, 190, 3, 200}) == 1);   // 1.8 deviations wide, the first column's gap is 1
+  CHECK(taken({0, 0, 1, 100, 2, 110, 3, 120}) == 0);  // wide in the user's units alone
+  CHECK(taken({0, 0, 1, 100, 2, 200, 3, 300}) == 0);  // the first of equal ones
+  CHECK(taken({0, 190, 1, 0, 2, 200, 3, 201}) == 0);  // worse where it is wide
+}
+
 TEST("the search of one column looks up between columns") {
   const Sample node;
   Pool pool(1);

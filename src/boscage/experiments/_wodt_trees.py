@@ -81,7 +81,7 @@ def validated(candidates: list[Any], depths: tuple[int, ...], X: Any, y: Any, se
         for i, splits in enumerate(candidates):
             tree = fit(splits, X[inner], y[inner], seed)[0]
             right[i, : len(depths)] += _right_by_depth(tree, X[outer], y[outer], depths)
-            leaves[i, : len(depths)] += [_leaves_at(tree.tree_, depth) for depth in depths]
+            leaves[i, : len(depths)] += _leaves_by_depth(tree.tree_, depths)
             for j, bits in enumerate(BITS, len(depths)):
                 pruned = prune(tree.tree_, bits / len(inner)) if bits else tree.tree_
                 leaf = apply(pruned, np.asarray(X[outer], dtype=tree.tree_.schema.dtype), 1)
@@ -157,7 +157,7 @@ def _parents(tree: Tree) -> tuple[Any, Any]:
     return parent, depth
 
 
-def _leaves_at(tree: Tree, limit: int) -> int:
-    """Return the number of leaves of a tree cut at a depth."""
+def _leaves_by_depth(tree: Tree, depths: tuple[int, ...]) -> list[int]:
+    """Return the number of leaves of a tree cut at each depth."""
     depth = _parents(tree)[1]
-    return int(np.sum(depth == limit) + np.sum(tree.is_leaf & (depth < limit)))
+    return [int(np.sum(depth == limit) + np.sum(tree.is_leaf & (depth < limit))) for limit in depths]
