@@ -84,7 +84,7 @@ def read_header(path: Path) -> tuple[list[str], bool, str]:
     delimiter = max(",;\t", key=unquoted.count)
     with _open(path) as file:
         first = [cell.strip() for cell in next(row for row in csv.reader(file, delimiter=delimiter) if row)]
-    if all(is_number(cell) for cell in first):
+    if all(reads_as_number(cell) for cell in first):
         return [f"x{j}" for j in range(len(first))], False, delimiter
     # A gap in the header (row numbers are written that way) gets a name by position.
     first = [name or f"x{j}" for j, name in enumerate(first)]
@@ -93,7 +93,7 @@ def read_header(path: Path) -> tuple[list[str], bool, str]:
     return first, True, delimiter
 
 
-def is_number(cell: str) -> bool:
+def reads_as_number(cell: str) -> bool:
     """Whether a cell of text can be read as a number."""
     try:
         float(cell)

@@ -78,5 +78,4 @@ def take_rows(data: Dataset, chosen: npt.NDArray[np.bool_]) -> Dataset:
         X=data.X[chosen],
         y=np.ascontiguousarray(data.y[chosen]),
         weight=None if data.weight is None else data.weight[chosen],
-        rows=None if data.rows is None else data.rows[chosen],
     )

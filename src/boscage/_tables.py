@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boscage._csv import is_number, read_csv
+from boscage._csv import read_csv, reads_as_number
 from boscage.datasets import DataFileError, Dataset, load_dataset, read_npz
 
 MOST_LEVELS = 255
@@ -374,7 +374,7 @@ def _check_finite(table: Table, name: str, values: NDArray[Any]) -> None:
 def _text_of(column: Column) -> str:
     """Return a level that shows why the column is text: one that is no number, if there is any."""
     levels = column.levels or ("",)
-    return next((level for level in levels if not is_number(level)), levels[0])
+    return next((level for level in levels if not reads_as_number(level)), levels[0])
 
 
 def _recode(table: Table, name: str, known: Sequence[Any] | None) -> NDArray[Any]:

@@ -55,8 +55,6 @@ class Dataset:
         Per column None or the labels in the order of their codes; None if no column is categorical.
     feature_names : tuple of str or None
         The columns' names if all are strings.
-    rows : ndarray of int64 or None
-        Which rows of the user's X these are; None if all (rows of weight zero are left out).
     has_missing : bool
         Whether X holds NaN.
     """
@@ -68,7 +66,6 @@ class Dataset:
     n_categories: npt.NDArray[np.int64]
     categories: tuple[tuple[Label, ...] | None, ...] | None
     feature_names: tuple[str, ...] | None
-    rows: npt.NDArray[np.int64] | None
     has_missing: bool
 
     @property
@@ -150,7 +147,7 @@ def fit_data(
         n_categories[:] = [0 if labels is None else len(labels) for labels in categories]
         has_missing = _check_values(estimator, matrix, allow_nan)
     names = None if columns.names is None else tuple(columns.names.tolist())
-    return Dataset(matrix, codes, classes, weight, n_categories, categories, names, rows, has_missing)
+    return Dataset(matrix, codes, classes, weight, n_categories, categories, names, has_missing)
 
 
 def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matrix:

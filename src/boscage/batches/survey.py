@@ -259,6 +259,5 @@ def schema_data(survey: Survey) -> Dataset:
         n_categories=np.zeros(survey.n_columns, np.int64),
         categories=None,
         feature_names=survey.names,
-        rows=None,
         has_missing=survey.has_missing,
     )

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from boscage import _core
 from boscage._component import IncompatibleParts, register
+from boscage._distinct import fold_numbers, take_rows
 from boscage._grow import Job, Limits
-from boscage._holdout import folds_of, subset
 from boscage._predict import predict_class
 from boscage.splits import IN_PASSES
 from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tree
@@ -170,14 +170,14 @@ class WeightedOblique(ObliqueFamily):
 
     def _best_l2(self, job: Job) -> float:
         """Compare penalties on rows held out."""
-        fold = folds_of(job.data, AUTO_FOLDS, job.seed)
+        fold = fold_numbers(job.data, AUTO_FOLDS, job.seed)
         size = job.data.X.nnz if sparse.issparse(job.data.X) else job.data.X.size
         right, leaves = np.zeros(len(AUTO_L2)), np.zeros(len(AUTO_L2))
         for held_out in range(1 if size >= AUTO_ONE_FOLD else AUTO_FOLDS):
             is_test = fold == held_out
             if is_test.all() or not is_test.any():
                 continue
-            train, test = subset(job.data, ~is_test), subset(job.data, is_test)
+            train, test = take_rows(job.data, ~is_test), take_rows(job.data, is_test)
             part = replace(job, data=train, limits=job.limits.for_share(train.mass / job.data.mass))
             weight = np.ones(len(test.y)) if test.weight is None else test.weight
             for i, l2 in enumerate(AUTO_L2):
