@@ -12,6 +12,7 @@ namespace boscage {
 namespace {
 
 constexpr size_t kRowsPerCheck = 1024;  // whether the caller asked to stop
+constexpr double kEqualGaps = 1e-9;     // gaps of two columns that differ by less, relatively, count as equal
 
 // w.x of rows that need no conversion, NaN where a value is missing; false if they do.
 template <class Rows>
@@ -186,12 +187,6 @@ bool NodeOffers::offer_instead(std::span<const double> theta, double bias, doubl
   keep(std::move(measured));
   return true;
 }
-
-namespace {
-
-constexpr double kEqualGaps = 1e-9;  // gaps of two columns that differ by less, relatively, count as equal
-
-}  // namespace
 
 double NodeOffers::offer_axis() {
   CutPlace best;
