@@ -3,25 +3,37 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "category_scan.hpp"
 #include "column_scan.hpp"
 
 namespace boscage {
 
-namespace {
-
-// Below this many rows x columns a node is one thread's work: starting a round costs more.
-constexpr int64_t kParallelWork = 1 << 14;
-
-}  // namespace
-
-AxisSearch::AxisSearch(const AnyMatrix& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
+AxisSearch::AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
                        std::span<const double> weight, const AnyCriterion& criterion, const Limits& limits, Pool& pool,
-                       const Control& control)
-    : X_(X), rows_(rows), criterion_(criterion), limits_(limits), control_(control) {
-  columns_ = std::visit(
-      [&](const auto& matrix) { return make_columns(matrix, n_categories, max_bins, weight, pool, control); }, X);
+                       const Control& control, ColumnSample sample)
+    : X_(X), rows_(rows), criterion_(criterion), limits_(limits), control_(control), sample_(sample) {
+  auto all = std::make_shared<std::vector<int32_t>>();
+  std::vector<SparseSlice> slices;
+  std::visit(
+      [&](const auto& table) {
+        if constexpr (requires { table.column_stride; }) {
+          columns_ = make_columns(table, n_categories, max_bins, weight, pool, control);
+          all->resize(columns_.size());
+          std::iota(all->begin(), all->end(), 0);
+        } else {
+          sparse_ = make_sparse_columns(table, pool, control);
+          for (size_t j = 0; j < sparse_.slices.size(); ++j) {
+            if (sparse_.slices[j].size() == 0) continue;
+            all->push_back(static_cast<int32_t>(j));
+            slices.push_back(sparse_.slices[j]);
+          }
+          sparse_.slices = {};
+        }
+      },
+      X);
+  open_.push_back({std::move(all), std::move(slices)});
   has_bins_ = std::any_of(columns_.begin(), columns_.end(),
                           [](const Column& column) { return column.kind != Column::Kind::sorted; });
   const auto n = static_cast<uint32_t>(rows.size());
@@ -35,18 +47,19 @@ AxisSearch::AxisSearch(const AnyMatrix& X, std::span<const int64_t> n_categories
     large_labels_.resize(n);
     for (uint32_t row = 0; row < n; ++row) large_labels_[row] = static_cast<uint32_t>(rows.label(row));
   }
-  auto all = std::make_shared<std::vector<int32_t>>(columns_.size());
-  std::iota(all->begin(), all->end(), 0);
-  features_.push_back(std::move(all));
 }
 
 int64_t AxisSearch::work(int32_t id) const {
-  return rows_.segment(id).size() * static_cast<int64_t>(features_[static_cast<size_t>(id)]->size());
+  const NodeColumns& open = open_[static_cast<size_t>(id)];
+  if (!is_sparse()) return rows_.segment(id).size() * static_cast<int64_t>(open.features->size());
+  int64_t entries = 0;
+  for (const SparseSlice& slice : open.slices) entries += static_cast<int64_t>(slice.size()) + 1;
+  return entries;
 }
 
 void AxisSearch::reserve_nodes(size_t count) {
   rows_.reserve_nodes(count);
-  if (features_.size() < count) features_.resize(count);
+  if (open_.size() < count) open_.resize(count);
 }
 
 NodeView AxisSearch::view(const Node& node, int32_t id, AxisScratch& scratch) const {
@@ -82,20 +95,22 @@ void AxisSearch::prepare(const Node& node, int32_t id, AxisScratch& scratch) con
 }
 
 template <class Rows>
-Cut AxisSearch::search_column(const Rows& rows, int32_t id, int32_t feature, const NodeView& view,
+Cut AxisSearch::search_column(const Rows& rows, int32_t id, size_t place, const NodeView& view,
                               AxisScratch& scratch) const {
   control_.check();
-  const Column& column = columns_[static_cast<size_t>(feature)];
-  const Segment segment = rows_.segment(id);
+  const NodeColumns& open = open_[static_cast<size_t>(id)];
   return std::visit(
       [&](const auto& criterion) {
         using Criterion = std::decay_t<decltype(criterion)>;
+        const ColumnScan<Criterion, Rows> scan{criterion, rows, view, scratch};
+        if (is_sparse()) return scan.sparse(open.slices[place], entries(open.slices[place]));
+        const Column& column = columns_[static_cast<size_t>((*open.features)[place])];
         if (column.kind == Column::Kind::category) {
-          CategoryScan<Criterion, Rows> scan{criterion, rows, view, scratch};
-          return scan.search(column, rows_.rows(id));
+          const CategoryScan<Criterion, Rows> categories{criterion, rows, view, scratch};
+          return categories.search(column, rows_.rows(id));
         }
-        ColumnScan<Criterion, Rows> scan{criterion, rows, view, scratch};
         if (column.kind == Column::Kind::binned) return scan.binned(column, rows_.rows(id));
+        const Segment segment = rows_.segment(id);
         const auto order =
             std::span(column.order).subspan(static_cast<size_t>(segment.begin), static_cast<size_t>(segment.size()));
         return scan.sorted(column, order);
@@ -103,44 +118,83 @@ Cut AxisSearch::search_column(const Rows& rows, int32_t id, int32_t feature, con
       criterion_);
 }
 
-Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  const auto& features = *features_[static_cast<size_t>(id)];
-  std::vector<Cut> cuts(features.size());
-  const auto search_features = [&](const auto& rows) {
-    if (inner == nullptr) {
-      auto& mine = scratch[static_cast<size_t>(thread)];
-      const NodeView seen = view(node, id, mine);
-      for (size_t i = 0; i < features.size(); ++i) cuts[i] = search_column(rows, id, features[i], seen, mine);
-      return;
+// The best cut of the columns at(0), …, at(count - 1), which are positions among the node's columns.
+template <class At>
+Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
+                        std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
+  const auto& features = *open_[static_cast<size_t>(id)].features;
+  const auto search_range = [&](const auto& rows, size_t begin, size_t end, AxisScratch& mine) {
+    const NodeView seen = view(node, id, mine);
+    Cut best;
+    for (size_t i = begin; i < end; ++i) {
+      const size_t place = at(i);
+      Cut cut = search_column(rows, id, place, seen, mine);
+      cut.feature = features[place];
+      constant[place] = cut.is_constant;
+      if (cut.is_better_than(best)) best = std::move(cut);
     }
-    inner->parallel_for(static_cast<int64_t>(features.size()), [&](int64_t i, int worker) {
-      auto& mine = scratch[static_cast<size_t>(worker)];
-      const NodeView seen = view(node, id, mine);
-      cuts[static_cast<size_t>(i)] = search_column(rows, id, features[static_cast<size_t>(i)], seen, mine);
-    });
+    return best;
   };
-  if (!weighted_.empty()) {
-    search_features(WeightedRows{weighted_.data()});
-  } else if (!small_labels_.empty()) {
-    search_features(UnitRows<uint8_t>{small_labels_.data()});
-  } else {
-    search_features(UnitRows<uint32_t>{large_labels_.data()});
-  }
-  const Cut* best = nullptr;
+  const auto search_all = [&](const auto& rows) {
+    if (inner == nullptr) return search_range(rows, 0, count, scratch[static_cast<size_t>(thread)]);
+    const size_t together = columns_together();
+    std::vector<Cut> cuts((count + together - 1) / together);
+    inner->parallel_for(static_cast<int64_t>(cuts.size()), [&](int64_t chunk, int worker) {
+      const size_t begin = static_cast<size_t>(chunk) * together, end = std::min(count, begin + together);
+      cuts[static_cast<size_t>(chunk)] = search_range(rows, begin, end, scratch[static_cast<size_t>(worker)]);
+    });
+    Cut best;
+    for (Cut& cut : cuts)
+      if (cut.is_better_than(best)) best = std::move(cut);
+    return best;
+  };
+  if (!weighted_.empty()) return search_all(WeightedRows{weighted_.data()});
+  if (!small_labels_.empty()) return search_all(UnitRows<uint8_t>{small_labels_.data()});
+  return search_all(UnitRows<uint32_t>{large_labels_.data()});
+}
+
+Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t>& constant,
+                               std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
+  const auto& features = *open_[static_cast<size_t>(id)].features;
+  if (sample_.max_features == 0)
+    return best_of(
+        node, id, features.size(), [](size_t i) { return i; }, constant, scratch, thread, inner);
+  Cut best;
+  search_sample(sample_, node.path, features, [&](std::span<const uint32_t> places) {
+    Cut cut = best_of(
+        node, id, places.size(), [&](size_t i) { return size_t{places[i]}; }, constant, scratch, thread, inner);
+    SeenColumns seen{0, cut.gain >= 0};
+    for (const uint32_t place : places) seen.varying += !constant[place];
+    if (cut.is_better_than(best)) best = std::move(cut);
+    return seen;
+  });
+  return best;
+}
+
+void AxisSearch::drop_constant(int32_t id, const std::vector<uint8_t>& constant) {
+  if (std::none_of(constant.begin(), constant.end(), [](uint8_t is) { return is != 0; })) return;
+  NodeColumns& open = open_[static_cast<size_t>(id)];
   auto kept = std::make_shared<std::vector<int32_t>>();
-  for (size_t i = 0; i < cuts.size(); ++i) {  // the first column keeps a tie
-    cuts[i].feature = features[i];
-    if (!cuts[i].is_constant) kept->push_back(features[i]);
-    if (cuts[i].gain >= 0 && (best == nullptr || cuts[i].gain > best->gain)) best = &cuts[i];
+  std::vector<SparseSlice> slices;
+  for (size_t i = 0; i < constant.size(); ++i) {
+    if (constant[i]) continue;
+    kept->push_back((*open.features)[i]);
+    if (is_sparse()) slices.push_back(open.slices[i]);
   }
-  if (kept->size() < features.size()) features_[static_cast<size_t>(id)] = std::move(kept);
+  open = {std::move(kept), std::move(slices)};
+}
+
+Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
+  std::vector<uint8_t> constant(open_[static_cast<size_t>(id)].features->size(), 0);
+  const Cut best = search_columns(node, id, constant, scratch, thread, inner);
+  drop_constant(id, constant);
   Proposal proposal;
-  if (best == nullptr) return proposal;
-  mark(id, *best);
+  if (best.gain < 0) return proposal;
+  mark(id, best);
   auto sides = rows_.measure(id);
   MeasuredTest measured;
-  measured.test = make_test(id, *best, sides);
-  measured.gain = best->gain;
+  measured.test = make_test(id, best, sides);
+  measured.gain = best.gain;
   measured.drop = std::visit(
       [&](const auto& g) {
         return g.drop(sides.second.class_weights.data(), sides.first.class_weights.data(), rows_.classes());
@@ -152,9 +206,23 @@ Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratc
   return proposal;
 }
 
+const SparseSlice& AxisSearch::slice(int32_t id, int32_t feature) const {
+  const NodeColumns& open = open_[static_cast<size_t>(id)];
+  const auto found = std::lower_bound(open.features->begin(), open.features->end(), feature);
+  return open.slices[static_cast<size_t>(found - open.features->begin())];
+}
+
 void AxisSearch::mark(int32_t id, const Cut& cut) {
-  const Column& column = columns_[static_cast<size_t>(cut.feature)];
   uint8_t* goes_left = rows_.goes_left();
+  if (is_sparse()) {
+    const SparseSlice& found = slice(id, cut.feature);
+    const auto order = std::as_const(*this).entries(found);
+    for (uint32_t row : rows_.rows(id)) goes_left[row] = cut.zeros_left;
+    for (size_t i = 0; i < order.size(); ++i)
+      goes_left[order[i] & kRowMask] = i < found.present() ? static_cast<int64_t>(i) < cut.position : cut.missing_left;
+    return;
+  }
+  const Column& column = columns_[static_cast<size_t>(cut.feature)];
   if (column.kind == Column::Kind::sorted) {
     const Segment segment = rows_.segment(id);
     const uint32_t* order = column.order.data() + segment.begin;
@@ -178,9 +246,20 @@ void AxisSearch::mark(int32_t id, const Cut& cut) {
 }
 
 double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
-  const Column& column = columns_[static_cast<size_t>(cut.feature)];
   return std::visit(
-      [&]<class T>(const Matrix<T>& X) {
+      [&](const auto& X) {
+        using T = std::decay_t<decltype(X(0, 0))>;
+        if (is_sparse()) {
+          const SparseSlice& found = slice(id, cut.feature);
+          const auto order = entries(found);
+          const auto left = static_cast<size_t>(cut.position);
+          const auto value = [&](size_t i) { return X(order[i] & kRowMask, cut.feature); };
+          const bool at_zeros = left == found.negative && rows_.segment(id).size() > static_cast<int64_t>(found.size());
+          const T low = at_zeros && cut.zeros_left ? T{0} : value(left - 1);
+          if (at_zeros && !cut.zeros_left) return middle(low, T{0});
+          return left < found.present() ? middle(low, value(left)) : static_cast<double>(low);
+        }
+        const Column& column = columns_[static_cast<size_t>(cut.feature)];
         if (column.kind == Column::Kind::binned) {
           const auto low = column.last[static_cast<size_t>(cut.position - 1)];
           // Exact bins: between the neighbours present here. Coarse ones: the edge of the bin.
@@ -198,132 +277,33 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
       X_);
 }
 
+bool AxisSearch::sees_missing(int32_t id, int32_t feature) const {
+  if (is_sparse()) return slice(id, feature).missing > 0;
+  const Column& column = columns_[static_cast<size_t>(feature)];
+  if (!column.has_missing) return false;
+  if (column.kind == Column::Kind::sorted) {
+    const Segment segment = rows_.segment(id);
+    return column.is_missing[column.order[static_cast<size_t>(segment.end - 1)] & kRowMask] != 0;
+  }
+  const auto rows = rows_.rows(id);
+  return std::any_of(rows.begin(), rows.end(), [&](uint32_t row) { return column.bin(row) == column.bins; });
+}
+
 Test AxisSearch::make_test(int32_t id, const Cut& cut, const std::pair<Side, Side>& sides) const {
-  const Column& column = columns_[static_cast<size_t>(cut.feature)];
   Test test;
   test.feature = cut.feature;
   test.missing_left = cut.missing_left;
-  const auto weight = [](const Side& side) {
-    return std::accumulate(side.class_weights.begin(), side.class_weights.end(), 0.0);
-  };
-  if (column.kind == Column::Kind::category) {
+  if (!cut.categories.empty()) {
     test.categories = cut.categories;
     return test;
   }
-  test.threshold = threshold_between(id, cut);
-  // No value was missing here: a missing one goes with the heavier side.
-  bool seen_missing = column.has_missing;
-  if (seen_missing && column.kind == Column::Kind::sorted) {
-    const Segment segment = rows_.segment(id);
-    seen_missing = column.is_missing[column.order[static_cast<size_t>(segment.end - 1)] & kRowMask] != 0;
-  } else if (seen_missing) {
-    const auto rows = rows_.rows(id);
-    seen_missing = std::any_of(rows.begin(), rows.end(), [&](uint32_t row) { return column.bin(row) == column.bins; });
-  }
-  if (!seen_missing) test.missing_left = weight(sides.first) > weight(sides.second);
-  return test;
-}
-
-namespace {
-
-// Stable division of a sorted column. "New value" survives on a side if it lay on any entry passed over since
-// the side's last one. A right side that nobody will search is not written back.
-void divide_column(std::span<uint32_t> order, const uint8_t* goes_left, bool right_open, std::vector<uint32_t>& moved) {
-  moved.resize(order.size());
-  uint32_t *left = order.data(), *right = moved.data();
-  uint32_t left_new = 0, right_new = 0;
-  for (const uint32_t entry : order) {
-    const uint32_t row = entry & kRowMask, is_left = goes_left[row];
-    left_new |= entry & kNewValue;
-    right_new |= entry & kNewValue;
-    *left = row | left_new;
-    *right = row | right_new;
-    left += is_left;
-    right += 1 - is_left;
-    left_new = is_left ? 0 : left_new;
-    right_new = is_left ? right_new : 0;
-  }
-  if (right_open) std::copy(moved.data(), right, left);
-}
-
-}  // namespace
-
-void AxisSearch::divide(int32_t id, int32_t left, int32_t right, bool right_open, std::vector<AxisScratch>& scratch,
-                        int thread, Pool* inner) {
-  const Segment segment = rows_.segment(id);
-  const auto& features = *features_[static_cast<size_t>(id)];
-  const auto divide_one = [&](size_t i, AxisScratch& mine) {
-    control_.check();
-    Column& column = columns_[static_cast<size_t>(features[i])];
-    if (column.kind != Column::Kind::sorted) return;
-    divide_column(
-        std::span(column.order).subspan(static_cast<size_t>(segment.begin), static_cast<size_t>(segment.size())),
-        rows_.goes_left(), right_open, mine.moved);
+  test.threshold = threshold_between(id, cut) + 0.0;  // never -0
+  const auto weight = [](const Side& side) {
+    return std::accumulate(side.class_weights.begin(), side.class_weights.end(), 0.0);
   };
-  if (inner == nullptr) {
-    for (size_t i = 0; i < features.size(); ++i) divide_one(i, scratch[static_cast<size_t>(thread)]);
-  } else {
-    inner->parallel_for(static_cast<int64_t>(features.size()), [&](int64_t i, int worker) {
-      divide_one(static_cast<size_t>(i), scratch[static_cast<size_t>(worker)]);
-    });
-  }
-  rows_.divide(id, left, right, scratch[static_cast<size_t>(thread)].moved);
-  features_[static_cast<size_t>(left)] = features_[static_cast<size_t>(right)] = features_[static_cast<size_t>(id)];
-}
-
-namespace {
-
-// The open children of one divided node: one thread's work unless the node is large.
-struct Family {
-  int32_t parent = -1;
-  std::vector<size_t> requests;  // positions among the requests of this round
-};
-
-std::vector<Family> families(const Grower& grower, const std::vector<Request>& requests) {
-  std::vector<Family> all;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const int32_t parent = grower.node(requests[i].node).parent;
-    if (all.empty() || parent < 0 || all.back().parent != parent) all.push_back({parent, {}});
-    all.back().requests.push_back(i);
-  }
-  return all;
-}
-
-}  // namespace
-
-void grow_in_memory(Grower& grower, AxisSearch& search, Pool& pool, Control& control) {
-  std::vector<AxisScratch> scratch(static_cast<size_t>(pool.threads()));
-  std::vector<Request> requests;
-  while (!(requests = grower.ask()).empty()) {
-    int32_t last = 0;
-    for (const Request& request : requests) last = std::max(last, request.node);
-    search.reserve_nodes(static_cast<size_t>(last) + 2);
-    std::vector<Proposal> answers(requests.size());
-    const auto all = families(grower, requests);
-    const auto answer = [&](const Family& family, int thread, Pool* inner) {
-      if (family.parent >= 0) {
-        const Node& parent = grower.node(family.parent);
-        search.divide(family.parent, parent.left, parent.right, grower.is_open(parent.right), scratch, thread, inner);
-      }
-      for (size_t i : family.requests)
-        answers[i] = search.search(grower.node(requests[i].node), requests[i].node, scratch, thread, inner);
-    };
-    std::vector<size_t> small;
-    for (size_t i = 0; i < all.size(); ++i) {
-      const int32_t id = all[i].parent < 0 ? requests[all[i].requests.front()].node : all[i].parent;
-      if (pool.threads() > 1 && search.work(id) < kParallelWork) {
-        small.push_back(i);
-      } else {
-        answer(all[i], 0, pool.threads() > 1 ? &pool : nullptr);
-      }
-    }
-    pool.parallel_for(static_cast<int64_t>(small.size()),
-                      [&](int64_t i, int thread) { answer(all[small[static_cast<size_t>(i)]], thread, nullptr); });
-    for (size_t i = 0; i < requests.size(); ++i) {
-      grower.tell(requests[i].node, std::move(answers[i]));
-      control.advance(1);
-    }
-  }
+  // No value was missing here: a missing one goes with the heavier side.
+  if (!sees_missing(id, cut.feature)) test.missing_left = weight(sides.first) > weight(sides.second);
+  return test;
 }
 
 }  // namespace boscage

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
+#include "column_sample.hpp"
 #include "columns.hpp"
 #include "criteria.hpp"
 #include "growth.hpp"
-#include "matrix.hpp"
 #include "node_rows.hpp"
 #include "parallel.hpp"
 #include "scan.hpp"
@@ -24,10 +24,16 @@ struct Cut {
   double gain = -1;  // below 0: no valid cut
   int32_t feature = kLeaf;
   bool missing_left = false;
-  int64_t position = 0;             // sorted: rows that go left; binned: bins that go left
+  int64_t position = 0;             // sorted: rows that go left; binned: bins; sparse: entries
   int64_t next_bin = 0;             // binned: the first bin on the right that has rows
   std::vector<uint8_t> categories;  // category: bit set of those that go left
+  bool zeros_left = false;          // sparse: the rows without an entry go left
   bool is_constant = false;         // the column has one value in this node, hence in all its descendants
+
+  // The first column keeps a tie.
+  bool is_better_than(const Cut& other) const {
+    return gain >= 0 && (gain > other.gain || (gain == other.gain && feature < other.feature));
+  }
 };
 
 // The middle of two neighbours in the type of X, so that training and prediction compare the same numbers.
@@ -52,41 +58,72 @@ struct AxisScratch {
 
 class AxisSearch {
  public:
-  AxisSearch(const AnyMatrix& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
+  // n_categories and max_bins are for dense rows only. `sample`: how many columns a node looks at.
+  AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
              std::span<const double> weight, const AnyCriterion& criterion, const Limits& limits, Pool& pool,
-             const Control& control);
+             const Control& control, ColumnSample sample = {});
 
   // The best test of a node, its rows marked in NodeRows::goes_left. Columns are searched in parallel when
   // `inner` is not null.
   Proposal search(const Node& node, int32_t id, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
 
-  // Divides the rows and columns of a node among its children; the right side's columns only if it is open.
-  void divide(int32_t id, int32_t left, int32_t right, bool right_open, std::vector<AxisScratch>& scratch, int thread,
-              Pool* inner);
+  // Divides the rows and columns of a node among its children; the columns of a side only if it is open.
+  struct Child {
+    int32_t id;
+    bool is_open;
+  };
+  void divide(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
 
-  int64_t work(int32_t id) const;  // rows times columns still to be looked at
+  int64_t work(int32_t id) const;  // numbers still to be looked at
   void reserve_nodes(size_t count);
 
  private:
+  // The columns of a node that are not known to be constant; for sparse rows also where their entries are.
+  struct NodeColumns {
+    std::shared_ptr<const std::vector<int32_t>> features;
+    std::vector<SparseSlice> slices;
+  };
+
+  bool is_sparse() const { return X_.index() >= 2; }
+  // Columns of one chunk where several threads share a node: sparse ones hold few entries.
+  size_t columns_together() const { return is_sparse() ? 64 : 1; }
+  Cut search_columns(const Node& node, int32_t id, std::vector<uint8_t>& constant, std::vector<AxisScratch>& scratch,
+                     int thread, Pool* inner);
+  template <class At>
+  Cut best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
+              std::vector<AxisScratch>& scratch, int thread, Pool* inner);
   template <class Rows>
-  Cut search_column(const Rows& rows, int32_t id, int32_t feature, const NodeView& view, AxisScratch& scratch) const;
+  Cut search_column(const Rows& rows, int32_t id, size_t place, const NodeView& view, AxisScratch& scratch) const;
+  void drop_constant(int32_t id, const std::vector<uint8_t>& constant);
+  void divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
+  void divide_sparse(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
+  const SparseSlice& slice(int32_t id, int32_t feature) const;
+  std::span<uint32_t> entries(const SparseSlice& slice) {
+    return {sparse_.entries.data() + slice.begin, slice.size()};
+  }
+  std::span<const uint32_t> entries(const SparseSlice& slice) const {
+    return {sparse_.entries.data() + slice.begin, slice.size()};
+  }
   NodeView view(const Node& node, int32_t id, AxisScratch& scratch) const;
   void prepare(const Node& node, int32_t id, AxisScratch& scratch) const;
   void mark(int32_t id, const Cut& cut);
   Test make_test(int32_t id, const Cut& cut, const std::pair<Side, Side>& sides) const;
+  bool sees_missing(int32_t id, int32_t feature) const;
   double threshold_between(int32_t id, const Cut& cut) const;
 
-  AnyMatrix X_;
+  AnyRows X_;
   NodeRows& rows_;
   AnyCriterion criterion_;
   Limits limits_;
   const Control& control_;
-  std::vector<Column> columns_;
+  ColumnSample sample_;
+  std::vector<Column> columns_;  // dense rows
+  SparseColumns sparse_;         // sparse rows
   bool has_bins_ = false;
   std::vector<uint8_t> small_labels_;
   std::vector<uint32_t> large_labels_;
   std::vector<WeightedRow> weighted_;
-  std::vector<std::shared_ptr<const std::vector<int32_t>>> features_;  // by node: columns not known to be constant
+  std::vector<NodeColumns> open_;  // by node
 };
 
 // The whole loop in memory: asks, answers and stops by control.

@@ -10,8 +10,17 @@
 
 namespace boscage {
 
-AxisBatchGrowth::AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order)
-    : bins_(std::move(bins)), classes_(classes), criterion_(std::move(criterion)), limits_(limits), order_(order) {}
+AxisBatchGrowth::AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order,
+                                 ColumnSample sample)
+    : bins_(std::move(bins)),
+      classes_(classes),
+      criterion_(std::move(criterion)),
+      limits_(limits),
+      order_(order),
+      sample_(sample),
+      columns_(static_cast<size_t>(std::max<int64_t>(0, bins_.columns()))) {
+  std::iota(columns_.begin(), columns_.end(), 0);
+}
 
 std::optional<std::vector<BinStep>> AxisBatchGrowth::ask(int64_t most_numbers) {
   divisions_.clear();
@@ -133,7 +142,7 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
   std::visit(
       [&](const auto& criterion) {
         view.noise = 1e-13 * criterion.total(scratch_.total.data(), static_cast<int>(k));
-        for (int64_t feature = 0; feature < bins_.columns(); ++feature) {
+        const auto search = [&](int32_t feature) {
           const auto start = static_cast<size_t>(bins_.start[static_cast<size_t>(feature)]);
           const auto places = static_cast<size_t>(bins_.bins(feature)) + 1;
           scratch_.sums.resize(places * k);
@@ -145,15 +154,23 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
               scratch_.sums[bin * k + c] =
                   place.histogram[(start + bin) * static_cast<size_t>(classes_) + static_cast<size_t>(present[c])];
           }
-          Column column;
-          column.kind = Column::Kind::binned;
-          column.bins = static_cast<uint32_t>(places - 1);
           using Criterion = std::decay_t<decltype(criterion)>;
           const ColumnScan<Criterion, UnitRows<uint8_t>> scan{criterion, no_rows, view, scratch_};
-          Cut cut = scan.counted(column);
-          cut.feature = static_cast<int32_t>(feature);
-          if (cut.gain >= 0 && cut.gain > best.gain) best = std::move(cut);  // the first column keeps a tie
+          Cut cut = scan.counted(places - 1);
+          cut.feature = feature;
+          const SeenColumns seen{!cut.is_constant, cut.gain >= 0};
+          if (cut.is_better_than(best)) best = std::move(cut);
+          return seen;
+        };
+        if (sample_.max_features == 0) {
+          for (const int32_t feature : columns_) search(feature);
+          return;
         }
+        search_sample(sample_, node.path, columns_, [&](std::span<const uint32_t> features) {
+          SeenColumns all;
+          for (const uint32_t feature : features) all.add(search(static_cast<int32_t>(feature)));
+          return all;
+        });
       },
       criterion_);
   if (best.gain < 0) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "axis.hpp"
+#include "column_sample.hpp"
 #include "criteria.hpp"
 #include "pass_growth.hpp"
 
@@ -43,7 +44,8 @@ struct AxisPlace : KnownPlace {
 
 class AxisBatchGrowth : public PassGrowth<AxisPlace> {
  public:
-  AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order);
+  AxisBatchGrowth(Bins bins, int32_t classes, AnyCriterion criterion, Limits limits, Order order,
+                  ColumnSample sample = {});
 
   // The next pass, with at most this many numbers unless one node needs more; no steps: the root's histogram is
   // wanted. Nothing when the tree is done.
@@ -65,6 +67,8 @@ class AxisBatchGrowth : public PassGrowth<AxisPlace> {
   AnyCriterion criterion_;
   Limits limits_;
   Order order_;
+  ColumnSample sample_;
+  std::vector<int32_t> columns_;  // all of them
   Side root_;
   std::vector<Division> divisions_;
   AxisScratch scratch_;

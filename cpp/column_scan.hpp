@@ -1,5 +1,5 @@
-// Thresholds of one numeric column at a node: sorted columns are scanned in order of value, binned ones are
-// counted, and missing rows are tried on both sides. Knows nothing of other columns or of the tree.
+// Thresholds of one numeric column at a node: sorted columns are scanned in order of value, binned and sparse ones
+// are counted by value, and missing rows are tried on both sides. Knows nothing of other columns or of the tree.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ struct ColumnScan {
     } else {
       count(column.small.data(), column.bins, node_rows);
     }
-    return counted(column);
+    return counted(column.bins);
   }
 
   template <class Bin>
@@ -81,9 +81,10 @@ struct ColumnScan {
     }
   }
 
-  Cut counted(const Column& column) const {
+  // Groups of rows in order of value, then the missing ones, as counted in the scratch.
+  Cut counted(size_t bins) const {
     Cut cut;
-    const size_t k = view.total.size(), bins = column.bins;
+    const size_t k = view.total.size();
     const int64_t missing = scratch.counts[bins];
     const auto used = std::count_if(scratch.counts.begin(), scratch.counts.end(), [](int64_t c) { return c > 0; });
     if (used <= 1) {
@@ -108,6 +109,51 @@ struct ColumnScan {
       while (next < bins && scratch.counts[next] == 0) ++next;
       cut.next_bin = static_cast<int64_t>(next);
     }
+    return cut;
+  }
+
+  // Entries of a sparse column; the other rows of the node are zeros, whose class weights are what is left of the total.
+  Cut sparse(const SparseSlice& slice, std::span<const uint32_t> entries) const {
+    const size_t k = view.total.size();
+    auto &sums = scratch.sums, &left = scratch.share;
+    sums.clear();
+    scratch.counts.clear();
+    left.assign(view.total.begin(), view.total.end());
+    const auto open_group = [&] {
+      sums.resize(sums.size() + k, 0.0);
+      scratch.counts.push_back(0);
+    };
+    const auto add = [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        if (entries[i] & kNewValue) open_group();
+        const uint32_t row = entries[i] & kRowMask;
+        const size_t c = view.local[rows.label(row)];
+        ++scratch.counts.back();
+        sums[sums.size() - k + c] += rows.weight(row);
+        left[c] -= rows.weight(row);
+      }
+    };
+    add(0, slice.negative);
+    const size_t zero = scratch.counts.size();
+    open_group();
+    add(slice.negative, slice.present());
+    const size_t groups = scratch.counts.size();
+    open_group();
+    for (size_t i = slice.present(); i < entries.size(); ++i) {
+      const uint32_t row = entries[i] & kRowMask;
+      const size_t c = view.local[rows.label(row)];
+      ++scratch.counts.back();
+      sums[groups * k + c] += rows.weight(row);
+      left[c] -= rows.weight(row);
+    }
+    scratch.counts[zero] = view.rows - static_cast<int64_t>(entries.size());
+    std::copy(left.begin(), left.end(), sums.begin() + static_cast<std::ptrdiff_t>(zero * k));
+    Cut cut = counted(groups);
+    if (cut.gain < 0) return cut;
+    const auto last = static_cast<size_t>(cut.position);  // from groups to entries that go left
+    cut.zeros_left = zero < last;
+    cut.position = 0;
+    for (size_t group = 0; group < last; ++group) cut.position += group == zero ? 0 : scratch.counts[group];
     return cut;
   }
 

@@ -48,16 +48,20 @@ void radix_sort(std::vector<Keyed<Bits>>& items, const Control& control) {
   }
 }
 
+// By key, equal keys by row; the rows come in order.
+template <class Bits>
+void sort_items(std::vector<Keyed<Bits>>& items, const Control& control) {
+  if (static_cast<int64_t>(items.size()) > kSmallSort) return radix_sort(items, control);
+  std::sort(items.begin(), items.end(),
+            [](const auto& a, const auto& b) { return a.key != b.key ? a.key < b.key : a.row < b.row; });
+}
+
 template <class T>
 std::vector<Keyed<decltype(sort_key(T{}))>> sorted_keys(const Matrix<T>& X, int64_t column, const Control& control) {
   std::vector<Keyed<decltype(sort_key(T{}))>> items(static_cast<size_t>(X.rows));
   for (int64_t row = 0; row < X.rows; ++row)
     items[static_cast<size_t>(row)] = {sort_key(X(row, column)), static_cast<uint32_t>(row)};
-  if (X.rows <= kSmallSort) {
-    std::stable_sort(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
-  } else {
-    radix_sort(items, control);
-  }
+  sort_items(items, control);
   return items;
 }
 
@@ -193,6 +197,88 @@ std::vector<Column> make_columns(const Matrix<T>& X, std::span<const int64_t> n_
   return columns;
 }
 
+namespace {
+
+// Stored numbers that are not zero, column by column; the rows of a column increase.
+template <class T>
+struct ByColumn {
+  std::vector<int64_t> start;  // first entry of each column, then the number of entries
+  std::vector<uint32_t> rows;
+  std::vector<T> values;
+};
+
+template <class T, class Index, class Use>
+void for_entries(const SparseRows<T, Index>& X, const Control& control, const Use& use) {
+  for (int64_t row = 0; row < X.rows; ++row) {
+    if (row % 1024 == 0) control.check();
+    const auto [begin, end] = X.range(row);
+    for (int64_t k = begin; k < end; ++k)
+      if (X.data[k] != 0) use(row, static_cast<size_t>(X.column(k)), X.data[k]);
+  }
+}
+
+template <class T, class Index>
+ByColumn<T> by_column(const SparseRows<T, Index>& X, const Control& control) {
+  ByColumn<T> out;
+  out.start.assign(static_cast<size_t>(X.columns) + 2, 0);
+  for_entries(X, control, [&](int64_t, size_t column, T) { ++out.start[column + 2]; });
+  std::partial_sum(out.start.begin(), out.start.end(), out.start.begin());
+  out.rows.resize(static_cast<size_t>(out.start.back()));
+  out.values.resize(out.rows.size());
+  for_entries(X, control, [&](int64_t row, size_t column, T value) {
+    const auto at = static_cast<size_t>(out.start[column + 1]++);
+    out.rows[at] = static_cast<uint32_t>(row);
+    out.values[at] = value;
+  });
+  out.start.pop_back();
+  return out;
+}
+
+// Puts the entries of one column in order.
+template <class T>
+SparseSlice sparse_column(const ByColumn<T>& numbers, int64_t begin, int64_t end, uint32_t* entries,
+                          const Control& control) {
+  SparseSlice slice;
+  slice.begin = begin;
+  std::vector<Keyed<decltype(sort_key(T{}))>> items;
+  items.reserve(static_cast<size_t>(end - begin));
+  for (int64_t at = begin; at < end; ++at) {
+    const T value = numbers.values[static_cast<size_t>(at)];
+    items.push_back({sort_key(value), numbers.rows[static_cast<size_t>(at)]});
+    ++(std::isnan(value) ? slice.missing : value < 0 ? slice.negative : slice.positive);
+  }
+  sort_items(items, control);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const bool is_new = i < slice.present() && (i == 0 || items[i].key != items[i - 1].key);
+    entries[i] = items[i].row | (is_new ? kNewValue : 0U);
+  }
+  return slice;
+}
+
+}  // namespace
+
+template <class T, class Index>
+SparseColumns make_sparse_columns(const SparseRows<T, Index>& X, Pool& pool, const Control& control) {
+  constexpr int64_t together = 64;  // columns of one chunk: most hold a few entries
+  const ByColumn<T> numbers = by_column(X, control);
+  SparseColumns columns;
+  columns.entries.resize(numbers.rows.size());
+  columns.slices.resize(static_cast<size_t>(X.columns));
+  pool.parallel_for((X.columns + together - 1) / together, [&](int64_t chunk, int) {
+    control.check();
+    for (int64_t j = chunk * together; j < std::min(X.columns, (chunk + 1) * together); ++j) {
+      const int64_t begin = numbers.start[static_cast<size_t>(j)], end = numbers.start[static_cast<size_t>(j) + 1];
+      columns.slices[static_cast<size_t>(j)] =
+          sparse_column(numbers, begin, end, columns.entries.data() + begin, control);
+    }
+  });
+  return columns;
+}
+
+template SparseColumns make_sparse_columns(const SparseRows<float, int32_t>&, Pool&, const Control&);
+template SparseColumns make_sparse_columns(const SparseRows<float, int64_t>&, Pool&, const Control&);
+template SparseColumns make_sparse_columns(const SparseRows<double, int32_t>&, Pool&, const Control&);
+template SparseColumns make_sparse_columns(const SparseRows<double, int64_t>&, Pool&, const Control&);
 template std::vector<uint32_t> sorted_rows(const Matrix<float>&, int64_t, const Control&);
 template std::vector<uint32_t> sorted_rows(const Matrix<double>&, int64_t, const Control&);
 template std::vector<Column> make_columns(const Matrix<float>&, std::span<const int64_t>, int64_t,

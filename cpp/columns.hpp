@@ -3,6 +3,8 @@
 // A column with few distinct values is *binned* (each row's value number, counted exactly), a categorical
 // one likewise by category; any other is *sorted*: its rows in order of value, missing ones last. The top
 // bit of an entry says "the value before this one is smaller", so that no scan has to look at X again.
+//
+// Columns of sparse rows are kept as their stored numbers alone, in the same order; all other rows of a node are zeros.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 
 #include "matrix.hpp"
 #include "parallel.hpp"
+#include "rows.hpp"
 
 namespace boscage {
 
@@ -44,5 +47,22 @@ std::vector<uint32_t> sorted_rows(const Matrix<T>& X, int64_t column, const Cont
 template <class T>
 std::vector<Column> make_columns(const Matrix<T>& X, std::span<const int64_t> n_categories, int64_t max_bins,
                                  std::span<const double> weight, Pool& pool, const Control& control);
+
+// The entries of one sparse column in one node: negative numbers, positive numbers, missing values. No zeros.
+struct SparseSlice {
+  int64_t begin = 0;
+  uint32_t negative = 0, positive = 0, missing = 0;
+
+  size_t present() const { return size_t{negative} + positive; }
+  size_t size() const { return present() + missing; }
+};
+
+struct SparseColumns {
+  std::vector<uint32_t> entries;    // rows in order of value, the top bit as in Column::order; column by column
+  std::vector<SparseSlice> slices;  // of all rows, by column
+};
+
+template <class T, class Index>
+SparseColumns make_sparse_columns(const SparseRows<T, Index>& X, Pool& pool, const Control& control);
 
 }  // namespace boscage

@@ -21,7 +21,8 @@ Grower::Grower(Side root, Limits limits, Order order, int64_t together)
 bool Grower::is_open(int32_t id) const {
   const Node& node = nodes_[static_cast<size_t>(id)];
   if (limits_.max_depth >= 0 && node.depth >= limits_.max_depth) return false;
-  if (node.rows < 2 * limits_.min_samples_leaf || node.weight < 2 * limits_.min_weight_leaf) return false;
+  if (node.rows < std::max(limits_.min_samples_split, 2 * limits_.min_samples_leaf)) return false;
+  if (node.weight < 2 * limits_.min_weight_leaf) return false;
   const auto positive = [](double weight) { return weight > 0; };
   return std::count_if(node.class_weights.begin(), node.class_weights.end(), positive) > 1;
 }
@@ -44,10 +45,18 @@ std::vector<Request> Grower::ask() {
   return requests;
 }
 
+// The children of a triple are split with it: they need as many rows as any node that is split.
+bool Grower::children_may_split(const Proposal& proposal) const {
+  if (proposal.tests.size() != 3) return true;
+  const MeasuredTest& root = proposal.tests.front();
+  return std::min(root.left.rows, root.right.rows) >= limits_.min_samples_split;
+}
+
 void Grower::tell(int32_t id, Proposal proposal) {
   Node& node = nodes_[static_cast<size_t>(id)];
   node.proposal = std::move(proposal);
   node.answered = true;
+  if (!children_may_split(node.proposal)) node.proposal.tests = std::move(node.proposal.single);
   double drop = 0;
   for (const auto& measured : node.proposal.tests) drop += measured.drop;
   // The tolerance is scikit-learn's: a drop equal to the limit up to rounding is enough.

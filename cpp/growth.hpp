@@ -23,6 +23,7 @@ struct Limits {
   int64_t min_samples_leaf = 1;
   double min_weight_leaf = 0;
   double min_drop = 0;  // smallest weighted drop of a split
+  int64_t min_samples_split = 2;
 };
 
 struct Node {
@@ -82,6 +83,7 @@ class Grower {
   void look_ahead();
   bool fits(const Node& node) const;
   bool may_triple(const Node& node) const;
+  bool children_may_split(const Proposal& proposal) const;
   bool explores_everything() const { return limits_.max_splits < 0; }
 
   std::vector<Node> nodes_;

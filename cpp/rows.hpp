@@ -1,4 +1,4 @@
-// Compressed sparse rows as they come from the user, borrowed; the sparse sister of Matrix.
+// Compressed sparse rows as they come from the user, borrowed; the sparse sister of Matrix. AnyRows: either of them.
 //
 // x(row, column) finds an entry or gives 0. It knows nothing of labels, weights or trees.
 #pragma once
@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
+#include <variant>
+
+#include "matrix.hpp"
 
 namespace boscage {
 
@@ -42,5 +45,8 @@ struct SparseRows {
     return place != last && static_cast<int64_t>(*place) == wanted ? data[place - indices] : T(0);
   }
 };
+
+using AnyRows = std::variant<Matrix<float>, Matrix<double>, SparseRows<float, int32_t>, SparseRows<float, int64_t>,
+                             SparseRows<double, int32_t>, SparseRows<double, int64_t>>;
 
 }  // namespace boscage

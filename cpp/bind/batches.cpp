@@ -194,8 +194,8 @@ class AxisGrowth {
  public:
   AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
              bool is_float, int32_t classes, const std::string& criterion_name, double criterion_parameter,
-             const In1<double>& criterion_table, const std::string& order, int64_t max_splits, int64_t max_depth,
-             int64_t min_samples_leaf, double min_weight_leaf, double min_drop)
+             const In1<double>& criterion_table, const std::string& order, const Limits& limits,
+             int64_t max_features, uint64_t seed)
       : classes_(classes),
         columns_(static_cast<int64_t>(start.size()) - 1),
         criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
@@ -204,8 +204,7 @@ class AxisGrowth {
                  copy(last),
                  {exact.data(), exact.data() + exact.size()},
                  is_float},
-                classes, criterion_, {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
-                make_order(order)) {
+                classes, criterion_, limits, make_order(order), {max_features, seed}) {
     if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) ||
         static_cast<int64_t>(first.size()) != start.data()[columns_] || last.size() != first.size())
       throw std::invalid_argument("the arrays of bins do not fit together.");
@@ -267,13 +266,12 @@ void bind_batches(nb::module_& module) {
       .def("tree", &StochasticGrowth::tree);
   nb::class_<AxisGrowth>(module, "AxisGrowth")
       .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&, bool, int32_t,
-                    const std::string&, double, const In1<double>&, const std::string&, int64_t, int64_t, int64_t,
-                    double, double>(),
+                    const std::string&, double, const In1<double>&, const std::string&, const Limits&, int64_t,
+                    uint64_t>(),
            nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
            nb::arg("exact").noconvert(), nb::arg("is_float"), nb::arg("classes"), nb::arg("criterion_name"),
            nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-           nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-           nb::arg("min_drop"))
+           nb::arg("limits"), nb::arg("max_features"), nb::arg("seed"))
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert())
       .def("tree", &AxisGrowth::tree);

@@ -6,6 +6,7 @@
 #include "arrays.hpp"
 #include "axis.hpp"
 #include "run.hpp"
+#include "table.hpp"
 
 namespace boscage::bind {
 
@@ -41,41 +42,67 @@ namespace {
 // Up to this many numbers a fit is over before a thread of its own would have started.
 constexpr size_t kShortWork = 1 << 17;
 
-template <class T>
-nb::dict grow_axis(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes,
-                   const In1<int64_t>& n_categories, int64_t max_bins, const std::string& criterion_name,
-                   double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
-                   int64_t max_splits, int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf,
-                   double min_drop, int threads, nb::object progress) {
-  const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
-                         X.stride(1)};
+nb::dict grow_axis(const Table& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes,
+                   const In1<int64_t>& n_categories, int64_t max_bins, int64_t max_features, uint64_t seed,
+                   const std::string& criterion_name, double criterion_parameter, const In1<double>& criterion_table,
+                   const std::string& order, const Limits& limits, int threads, nb::object progress) {
   const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
-  const Limits limits{max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop};
   const Order growth = make_order(order);
   Grown tree;
-  run(X.size() <= kShortWork, progress, [&](Control& control) {
+  run(X.numbers <= kShortWork && X.count <= kShortWork, progress, [&](Control& control) {
     Pool pool(threads);
     NodeRows rows(view(y), view(weight), classes);
-    AxisSearch search(matrix, view(n_categories), max_bins, rows, view(weight), criterion, limits, pool, control);
+    AxisSearch search(X.rows, view(n_categories), max_bins, rows, view(weight), criterion, limits, pool, control,
+                      {max_features, seed});
     Grower grower(rows.total(), limits, growth);
     grow_in_memory(grower, search, pool, control);
     tree = flatten(grower, criterion);
   });
-  return to_dict(std::move(tree), classes, matrix.columns);
+  return to_dict(std::move(tree), classes, X.columns());
+}
+
+void bind_table(nb::module_& module) {
+  nb::class_<Table> table(module, "Table", "Rows to grow a tree on, dense or CSR; borrowed, never copied.");
+  const auto define_dense = [&]<class T>(T) {
+    table.def(
+        "__init__", [](Table* self, const Strided2<T>& X) { new (self) Table(dense_table(X)); },
+        nb::arg("X").noconvert(), nb::keep_alive<1, 2>());
+  };
+  define_dense(float{});
+  define_dense(double{});
+  const auto define_sparse = [&]<class T, class Index>(T, Index) {
+    table.def(
+        "__init__",
+        [](Table* self, const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
+          new (self) Table(sparse_table(entries, indices, offsets, columns));
+        },
+        nb::arg("entries").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(),
+        nb::arg("columns"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+  };
+  define_sparse(float{}, int32_t{});
+  define_sparse(float{}, int64_t{});
+  define_sparse(double{}, int32_t{});
+  define_sparse(double{}, int64_t{});
 }
 
 }  // namespace
 
 void bind_grow(nb::module_& module) {
-  const auto define = [&](auto function) {
-    module.def("grow_axis", function, nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
-               nb::arg("classes"), nb::arg("n_categories").noconvert(), nb::arg("max_bins"), nb::arg("criterion_name"),
-               nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-               nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-               nb::arg("min_drop"), nb::arg("threads"), nb::arg("progress").none());
-  };
-  define(&grow_axis<float>);
-  define(&grow_axis<double>);
+  nb::class_<Limits>(module, "Limits", "When growth stops; -1 splits or depth: no limit.")
+      .def(
+          "__init__",
+          [](Limits* self, int64_t max_splits, int64_t max_depth, int64_t min_samples_leaf, int64_t min_samples_split,
+             double min_weight_leaf, double min_drop) {
+            new (self) Limits{max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop, min_samples_split};
+          },
+          nb::arg("max_splits") = -1, nb::arg("max_depth") = -1, nb::arg("min_samples_leaf") = 1,
+          nb::arg("min_samples_split") = 2, nb::arg("min_weight_leaf") = 0.0, nb::arg("min_drop") = 0.0);
+  bind_table(module);
+  module.def("grow_axis", &grow_axis, nb::arg("X"), nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
+             nb::arg("classes"), nb::arg("n_categories").noconvert(), nb::arg("max_bins"), nb::arg("max_features"),
+             nb::arg("seed"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+             nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("threads"),
+             nb::arg("progress").none());
 }
 
 }  // namespace boscage::bind

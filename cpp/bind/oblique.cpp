@@ -11,6 +11,7 @@
 #include "oblique/lbfgs.hpp"
 #include "oblique/wodt.hpp"
 #include "run.hpp"
+#include "table.hpp"
 
 namespace boscage::bind {
 
@@ -30,31 +31,6 @@ struct Problem {
   bool lookahead, linear_only;
   int threads;
 };
-
-// The user's rows, borrowed: the arrays must outlive it.
-struct Table {
-  AnyRows rows;
-  size_t count;
-  size_t numbers;  // stored
-};
-
-template <class T>
-Table dense_table(const Strided2<T>& X) {
-  return {
-      Matrix<T>{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)},
-      X.shape(0), X.size()};
-}
-
-template <class T, class Index>
-Table sparse_table(const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
-  if (offsets.size() == 0 || indices.size() != entries.size())
-    throw std::invalid_argument("X: the CSR matrix is broken.");
-  const size_t count = offsets.size() - 1;
-  const SparseRows<T, Index> rows{entries.data(), indices.data(),
-                                  offsets.data(), static_cast<int64_t>(count),
-                                  columns,        static_cast<int64_t>(entries.size())};
-  return {rows, count, entries.size()};
-}
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
               const nb::object& progress) {
@@ -161,47 +137,28 @@ void bind_oblique(nb::module_& module) {
       .def(
           "__init__",
           [](Problem* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
-             double parameter, const In1<double>& table, const std::string& order, int64_t max_splits,
-             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop, bool lookahead,
+             double parameter, const In1<double>& table, const std::string& order, const Limits& limits, bool lookahead,
              bool linear_only, int threads) {
             new (self) Problem{std::move(y),
                                std::move(weight),
                                classes,
                                make_criterion(name, parameter, view(table)),
                                make_order(order),
-                               {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+                               limits,
                                lookahead,
                                linear_only,
                                threads};
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-          nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-          nb::arg("min_drop"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
-  nb::class_<Table> table(module, "ObliqueRows", "Rows to grow a tree on, dense or CSR; borrowed, never copied.");
-  const auto define_dense = [&]<class T>(T) {
-    table.def(
-        "__init__", [](Table* self, const Strided2<T>& X) { new (self) Table(dense_table(X)); },
-        nb::arg("X").noconvert(), nb::keep_alive<1, 2>());
+          nb::arg("limits"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
+  const auto define = [&]<class T>(T) {
     module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
                nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),
                nb::arg("threads"));
   };
-  define_dense(float{});
-  define_dense(double{});
-  const auto define_sparse = [&]<class T, class Index>(T, Index) {
-    table.def(
-        "__init__",
-        [](Table* self, const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
-          new (self) Table(sparse_table(entries, indices, offsets, columns));
-        },
-        nb::arg("entries").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(),
-        nb::arg("columns"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
-  };
-  define_sparse(float{}, int32_t{});
-  define_sparse(float{}, int64_t{});
-  define_sparse(double{}, int32_t{});
-  define_sparse(double{}, int64_t{});
+  define(float{});
+  define(double{});
   module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
              nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
              nb::arg("seed"), nb::arg("progress").none());

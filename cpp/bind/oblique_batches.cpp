@@ -168,8 +168,7 @@ class OfSums {
   OfSums(const In1<double>& mean, const In1<double>& inverse, const In1<double>& low, const In1<double>& high,
          const In1<double>& root, int64_t rows, double l2, int n_init, bool recut, int max_iter, double tolerance,
          int64_t max_bins, uint64_t seed, const std::string& criterion_name, double criterion_parameter,
-         const In1<double>& criterion_table, const std::string& order, int64_t max_splits, int64_t max_depth,
-         int64_t min_samples_leaf, double min_weight_leaf, double min_drop, int threads)
+         const In1<double>& criterion_table, const std::string& order, const Limits& limits, int threads)
       : classes_(static_cast<int32_t>(root.size())), threads_(threads) {
     const size_t d = mean.size();
     if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || classes_ < 1)
@@ -181,7 +180,7 @@ class OfSums {
                        copy(low),
                        copy(high),
                        make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
-                       {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+                       limits,
                        options};
     growth_.emplace(std::move(frame), Side{rows, copy(root)}, make_order(order));
   }
@@ -237,13 +236,12 @@ void bind_oblique_batches(nb::module_& module) {
   nb::class_<OfSums>(module, "ObliqueGrowth")
       .def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&,
                     int64_t, double, int, bool, int, double, int64_t, uint64_t, const std::string&, double,
-                    const In1<double>&, const std::string&, int64_t, int64_t, int64_t, double, double, int>(),
+                    const In1<double>&, const std::string&, const Limits&, int>(),
            nb::arg("mean").noconvert(), nb::arg("inverse").noconvert(), nb::arg("low").noconvert(),
            nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("l2"), nb::arg("n_init"),
            nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"), nb::arg("seed"),
            nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-           nb::arg("order"), nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"),
-           nb::arg("min_weight_leaf"), nb::arg("min_drop"), nb::arg("threads"))
+           nb::arg("order"), nb::arg("limits"), nb::arg("threads"))
       .def("ask", &OfSums::ask, nb::arg("most_numbers"))
       .def("tell", &OfSums::tell, nb::arg("sums").noconvert())
       .def("searched", &OfSums::searched)

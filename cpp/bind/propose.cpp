@@ -59,10 +59,8 @@ void bind_propose(nb::module_& module) {
       .def(
           "__init__",
           [](Session* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
-             double parameter, const In1<double>& table, const std::string& order, int64_t max_splits,
-             int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop) {
+             double parameter, const In1<double>& table, const std::string& order, const Limits& limits) {
             const AnyCriterion criterion = make_criterion(name, parameter, view(table));
-            const Limits limits{max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop};
             const auto labels = view(y);
             const auto weights = view(weight);
             new (self) Session{std::move(y), std::move(weight), criterion,
@@ -70,8 +68,7 @@ void bind_propose(nb::module_& module) {
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-          nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-          nb::arg("min_drop"))
+          nb::arg("limits"))
       .def("ask",
            [](Session& session) {
              std::vector<std::tuple<int32_t, uint64_t, bool>> requests;

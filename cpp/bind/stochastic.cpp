@@ -57,8 +57,7 @@ Settings make_settings(const In1<int32_t>& y, const In1<double>& weight, int32_t
                        bool has_constant, double constant, const std::string& search, double epsilon,
                        double smallest_spread, bool lookahead, const std::string& criterion_name,
                        double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
-                       int64_t max_splits, int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf,
-                       double min_drop, int threads) {
+                       const Limits& limits, int threads) {
   return {y,
           weight,
           classes,
@@ -66,7 +65,7 @@ Settings make_settings(const In1<int32_t>& y, const In1<double>& weight, int32_t
           {{make_search(search), epsilon, smallest_spread}, lookahead},
           make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
           make_order(order),
-          {max_splits, max_depth, min_samples_leaf, min_weight_leaf, min_drop},
+          limits,
           threads};
 }
 
@@ -127,8 +126,7 @@ void bind_stochastic(nb::module_& module) {
              nb::arg("classes"), nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("search"),
              nb::arg("epsilon"), nb::arg("smallest_spread"), nb::arg("lookahead"), nb::arg("criterion_name"),
              nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-             nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"),
-             nb::arg("min_drop"), nb::arg("threads"));
+             nb::arg("limits"), nb::arg("threads"));
   bind_dense<float>(module);
   bind_dense<double>(module);
   bind_sparse<float, int32_t>(module);

@@ -6,17 +6,12 @@
 
 #include <cstdint>
 #include <span>
-#include <variant>
 #include <vector>
 
-#include "matrix.hpp"
 #include "parallel.hpp"
 #include "rows.hpp"
 
 namespace boscage {
-
-using AnyRows = std::variant<Matrix<float>, Matrix<double>, SparseRows<float, int32_t>, SparseRows<float, int64_t>,
-                             SparseRows<double, int32_t>, SparseRows<double, int64_t>>;
 
 struct Scaling {
   std::vector<double> mean, deviation;

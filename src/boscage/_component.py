@@ -40,6 +40,7 @@ WORDS: dict[str, Word] = {
     "linear tests": Word("splits", "tests that are linear in x", "Pass a linear family, for example splits='wodt'."),
     "hard": Word("splits", "tests that send a row to one side", "Pass splits='axis' or an oblique family."),
     "soft": Word("splits", "tests that send a row to both sides", "Pass splits='stochastic'."),
+    "column sample": Word("splits", "tests of one column", "Pass splits='axis', or max_features=None."),
     "leaf budget": Word(
         "growth",
         "an order of growth that can stop after any number of leaves",
@@ -51,7 +52,10 @@ WORDS: dict[str, Word] = {
 }
 
 # What a limit asks of the parts, when it is set.
-LIMIT_NEEDS: dict[str, frozenset[str]] = {"max_leaf_nodes": frozenset({"leaf budget"})}
+LIMIT_NEEDS: dict[str, frozenset[str]] = {
+    "max_leaf_nodes": frozenset({"leaf budget"}),
+    "max_features": frozenset({"column sample"}),
+}
 
 
 class Component(BaseEstimator):  # type: ignore[misc]
@@ -133,11 +137,12 @@ class Role:
 
     module: str
     parts: dict[str, type[Component]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     wrap: Callable[[Any], Component] | None = None
 
 
 ROLES: dict[str, Role] = {
-    "criterion": Role("boscage.criteria"),
+    "criterion": Role("boscage.criteria", aliases={"log_loss": "entropy"}),  # scikit-learn has both names
     "splits": Role("boscage.splits"),
     "growth": Role("boscage.growth"),
     "leaf": Role("boscage.leaves"),
@@ -170,7 +175,7 @@ def resolve(role: str, value: object) -> Component:
     role : str
         The parameter's name: ``"criterion"``, ``"splits"``, ``"growth"`` or ``"leaf"``.
     value : str, Component or callable
-        A registered name, a part of this role, or (criterion only) a function G on [0, 1].
+        A registered name or an alias of one, a part of this role, or (criterion only) a function G on [0, 1].
 
     Returns
     -------
@@ -184,6 +189,7 @@ def resolve(role: str, value: object) -> Component:
     """
     known = ROLES[role]
     if isinstance(value, str):
+        value = known.aliases.get(value, value)
         if value not in known.parts:
             import_module(known.module)
         if value in known.parts:
@@ -229,7 +235,7 @@ def check_compatible(**parts: object) -> None:
     ----------
     **parts : Component, Fact, or the value of a limit
         Keyed by role (``criterion``, ``splits``, ``growth``, ``leaf``, ``polish``, ``data``, ``executor``) or by the
-        name of a limit (``max_leaf_nodes``). None stands for "not given"; a need is not judged when its role is
+        name of a limit (``max_leaf_nodes``, ``max_features``). None stands for "not given"; a need is not judged when its role is
         not given.
 
     Examples

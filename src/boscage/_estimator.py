@@ -18,11 +18,21 @@ from boscage._validation import predict_data
 from boscage.tree import Floats, Int64s, Tree
 
 
-class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ClassCount:
+    """Number of classes, under the name scikit-learn's trees have for it."""
+
+    classes_: npt.NDArray[Any]
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
+
+
+class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
 
     tree_: Tree
-    classes_: npt.NDArray[Any]
     n_jobs: int | None = None
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -87,11 +97,7 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
         return _predict.sample_path(tree, rows, random_state, n_jobs)
 
     def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
-        # A loaded model has default parameters: the tree itself says that its family can take sparse rows.
-        takes_sparse = sparse.issparse(X) and (
-            _is_of_linear_family(self._fitted()) or self.__sklearn_tags__().input_tags.sparse
-        )
-        rows = predict_data(self, X, accept_sparse=takes_sparse)
+        rows = predict_data(self, X, accept_sparse=True)
         tree = self.tree_
         if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
@@ -211,11 +217,6 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
 
     def _named(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"class_names": [str(label) for label in self.classes_], **options}
-
-
-def _is_of_linear_family(tree: Tree) -> bool:
-    """Whether linear tests could be in the tree, even if all that was found are tests of one column."""
-    return bool(tree.weights.shape[0]) or (tree.input_map is not None and tree.leaf_models is None)
 
 
 def _needs_numbers(tree: Tree) -> bool:

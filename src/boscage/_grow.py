@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from boscage import _core
 from boscage._numbers import MOST
@@ -35,14 +36,16 @@ class Limits:
     max_leaf_nodes: int | None = None
     max_depth: int | None = None
     min_samples_leaf: int = 1
+    min_samples_split: int = 2
     min_weight_leaf: float = 0.0
     min_drop: float = 0.0
 
-    def native(self) -> tuple[int, int, int, float, float]:
+    def native(self) -> Any:
         """Return what crosses into the compiled core: -1 for no limit, splits in place of leaves."""
         splits = -1 if self.max_leaf_nodes is None else min(self.max_leaf_nodes - 1, MOST)
         depth = -1 if self.max_depth is None else min(self.max_depth, MOST)
-        return splits, depth, min(self.min_samples_leaf, MOST), self.min_weight_leaf, self.min_drop
+        rows, rows_split = min(self.min_samples_leaf, MOST), min(self.min_samples_split, MOST)
+        return _core.Limits(splits, depth, rows, rows_split, self.min_weight_leaf, self.min_drop)
 
     def for_share(self, share: float) -> Limits:
         """Return the limits of a tree of a share of the weight."""
@@ -60,6 +63,7 @@ class Job:
     seed: int
     threads: int
     splits: SplitFamily
+    max_features: int = 0  # columns a node looks at; 0 means all
     progress: Callable[[int], None] | None = None
 
     @property
@@ -76,6 +80,13 @@ class Job:
         """Return the criterion as the core takes it."""
         name, parameter, table = self.criterion.native()
         return name, parameter, table.ravel()
+
+
+def native_table(X: Any) -> Any:
+    """Hand rows to the core, which borrows them; a CSR matrix stays one."""
+    if sparse.issparse(X):
+        return _core.Table(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+    return _core.Table(X)
 
 
 def tree_of(
@@ -113,7 +124,7 @@ def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
     X, y = job.data.X, job.data.y
     weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
     order = job.growth.native()
-    grower = _core.ProposalGrower(y, job.weight, job.n_classes, *job.native_criterion(), order, *job.limits.native())
+    grower = _core.ProposalGrower(y, job.weight, job.n_classes, *job.native_criterion(), order, job.limits.native())
     searched = 0
     while requests := grower.ask():
         for node, path, may_triple in requests:

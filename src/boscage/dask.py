@@ -65,8 +65,9 @@ class TopDownTreeClassifier(LocalClassifier):
 
     Parameters
     ----------
-    splits, criterion, growth, leaf, max_leaf_nodes, max_depth, min_samples_leaf, min_weight_fraction_leaf, \
-min_impurity_decrease, ccp_alpha, polish, categorical_features, class_weight, n_jobs, random_state, verbose
+    splits, criterion, growth, leaf, max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, \
+min_weight_fraction_leaf, min_impurity_decrease, max_features, ccp_alpha, polish, categorical_features, \
+class_weight, n_jobs, random_state, verbose
         As in :class:`boscage.TopDownTreeClassifier`, for the families whose search is made of sums. ``n_jobs`` is the
         number of threads with which the client solves splits; a task on a worker uses one thread.
     client : distributed.Client or None, default=None
@@ -107,8 +108,10 @@ min_impurity_decrease, ccp_alpha, polish, categorical_features, class_weight, n_
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: Any = 1,
+        min_samples_split: Any = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
+        max_features: Any = None,
         ccp_alpha: float = 0.0,
         polish: Any = None,
         categorical_features: str | Sequence[Any] | None = None,
@@ -130,8 +133,10 @@ min_impurity_decrease, ccp_alpha, polish, categorical_features, class_weight, n_
             max_leaf_nodes=max_leaf_nodes,
             max_depth=max_depth,
             min_samples_leaf=min_samples_leaf,
+            min_samples_split=min_samples_split,
             min_weight_fraction_leaf=min_weight_fraction_leaf,
             min_impurity_decrease=min_impurity_decrease,
+            max_features=max_features,
             ccp_alpha=ccp_alpha,
             polish=polish,
             categorical_features=categorical_features,

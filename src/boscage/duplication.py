@@ -20,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from boscage._estimator import ClassCount
 from boscage._labels import check_all_labelled
 from boscage._numbers import check_number
 from boscage._weights import check_sample_weight
@@ -201,7 +202,7 @@ def _has(name: str) -> Any:
     return available_if(check)
 
 
-class DuplicateWeights(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Gives ``sample_weight`` to a classifier without: it is fitted on rows copied in proportion to their weight.
 
     Parameters

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage import _core
 from boscage._callbacks import CallbackSupport, FitTask, fit_task, with_callbacks
+from boscage._estimator import ClassCount
 from boscage._online_checks import check_options, check_rows_match, is_integer, row_batch
 from boscage._online_labels import LabelBook, enter
 from boscage._progress import Progress
@@ -33,7 +34,7 @@ _MAX_WEIGHT = 1e9  # beyond it, sums in single precision lose their meaning
 
 
 @saveable
-class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LOMTreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     r"""Classifier for very many classes that learns online, row by row, in time that grows like log K.
 
     The default mode scores candidate classes :math:`c \in C(x)` by linear functions and predicts
@@ -122,7 +123,6 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
     _all_state = True  # for model files: there is no tree_
     _learner: Any
     _book: LabelBook
-    classes_: npt.NDArray[Any]
     n_features_in_: int
 
     def __init__(

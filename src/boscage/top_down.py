@@ -23,7 +23,7 @@ from boscage._grow import Job, Limits
 from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import fit_data, set_data_attributes
+from boscage._validation import Dataset, fit_data, set_data_attributes
 from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
@@ -36,14 +36,17 @@ from boscage.tree import Tree
 if TYPE_CHECKING:
     from boscage.batches.reading import Passes
 
+_FEATURE_RULES = {"sqrt": math.sqrt, "log2": math.log2}
 TRAJECTORY = np.dtype([("node", np.int64), ("potential", np.float64), ("error", np.float64)])
 
 
 @saveable
 class TopDownTreeClassifier(TreeClassifier):
-    r"""A decision tree grown top down: TopDown_{F,G}(t) of Kearns and Mansour, in four parts.
+    r"""Decision tree grown greedily, best-first by default, from interchangeable parts.
 
-    Starting from one leaf, each step splits the leaf and test with the largest weighted drop of the potential
+    The parts are a family of tests (``splits``), a criterion, an order of growth and a kind of leaf. Starting from one
+    leaf, each step splits the leaf whose best test has the largest weighted drop of impurity. This is the algorithm
+    TopDown_{F,G}(t) of Kearns and Mansour, with the drop
 
     .. math:: \Delta = w_l\,[\,G(\rho) - P\,G(Q/P) - (1-P)\,G((\rho-Q)/(1-P))\,]
 
@@ -53,10 +56,12 @@ class TopDownTreeClassifier(TreeClassifier):
     Parameters
     ----------
     splits : str or SplitFamily, default="axis"
-        The family F of tests; see :mod:`boscage.splits`.
+        The family F of tests: "axis" (one column against a threshold), "oblique", "wodt", "oc1", "cart_lc", "co2",
+        "hhcart" (a linear combination of columns), "stochastic" (linear tests that route by probability), or an object
+        from :mod:`boscage.splits`.
     criterion : str, Criterion or callable, default="gini"
-        The criterion G: "gini", "entropy", "sqrt", "modified_gini", "separation", an object from
-        :mod:`boscage.criteria`, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1 and 1 at ½.
+        The criterion G: "gini", "entropy" (or "log_loss", the same), "sqrt", "modified_gini", "separation", an object
+        from :mod:`boscage.criteria`, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1 and 1 at ½.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
@@ -67,11 +72,18 @@ class TopDownTreeClassifier(TreeClassifier):
     max_depth : int or None, default=None
         Largest depth, at least 1 (the root has depth 0).
     min_samples_leaf : int or float, default=1
-        Rows a leaf must hold: a number of rows, or a fraction of all rows in ]0, 1[.
+        Rows a leaf must hold: a number of rows, or a fraction of all rows in (0, 1).
+    min_samples_split : int or float, default=2
+        Rows a node must hold to be split: a number of rows, at least 2, or a fraction of all rows in (0, 1]. In a
+        soft tree every row that can reach a node counts as one of its rows.
     min_weight_fraction_leaf : float, default=0.0
         Share of the total weight a leaf must hold, in [0, 0.5].
     min_impurity_decrease : float, default=0.0
         A split must lower the weighted impurity by at least so much, in scikit-learn's scale.
+    max_features : int, float, "sqrt", "log2" or None, default=None
+        Columns searched at each node, drawn at random (``splits="axis"`` only): a number of columns, a fraction of
+        them in (0, 1], their square root or logarithm; None searches all. Columns that are constant in the node do
+        not count, and the search goes on until a valid split is found.
     ccp_alpha : float, default=0.0
         Strength of minimal cost-complexity pruning, at least 0.
     polish : None, "soft", "hard", "auto" or Polish, default=None
@@ -84,7 +96,8 @@ class TopDownTreeClassifier(TreeClassifier):
     n_jobs : int or None, default=None
         Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of families that draw at random; axis tests do not.
+        Seed of what is drawn at random: the searches of other families than "axis", and the columns of
+        ``max_features``.
     verbose : bool or None, default=None
         None shows a progress bar on a terminal when a fit takes longer than two seconds, True always, False never.
 
@@ -94,6 +107,8 @@ class TopDownTreeClassifier(TreeClassifier):
         The fitted tree: flat read-only arrays.
     classes_ : ndarray of shape (K,)
         The class labels.
+    n_classes_ : int
+        Number of classes.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (d,)
@@ -105,6 +120,10 @@ class TopDownTreeClassifier(TreeClassifier):
         any split (node -1), then after each split.
     reading_ : Reading
         ``passes`` over the source, ``rows`` in each and ``bytes_read`` in all; only after :meth:`fit_batches`.
+
+    Notes
+    -----
+    Ctrl-C raises KeyboardInterrupt and leaves the estimator as it was; see :ref:`interrupting`.
 
     References
     ----------
@@ -136,8 +155,10 @@ class TopDownTreeClassifier(TreeClassifier):
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
         min_samples_leaf: Any = 1,
+        min_samples_split: Any = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
+        max_features: Any = None,
         ccp_alpha: float = 0.0,
         polish: Any = None,
         categorical_features: str | Sequence[Any] | None = None,
@@ -153,8 +174,10 @@ class TopDownTreeClassifier(TreeClassifier):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
         self.ccp_alpha = ccp_alpha
         self.polish = polish
         self.categorical_features = categorical_features
@@ -169,8 +192,9 @@ class TopDownTreeClassifier(TreeClassifier):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            Rows; float32 and float64 are used as they are.
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows; float32, float64 and CSR matrices are used as they are. A sparse matrix gives the same tree as the
+            same numbers in a dense array; it goes with every family, but not with categories or ``Axis(max_bins=...)``.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
@@ -276,8 +300,7 @@ class TopDownTreeClassifier(TreeClassifier):
 
         splits, data = parts["splits"], schema_data(passes.survey)
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
-        limits, seed = self._limits(passes.n_rows, passes.weight), self._seed(splits)
-        job = Job(data, parts["criterion"], parts["growth"], limits, seed, n_threads(self.n_jobs), splits=splits)
+        job = self._job_of(data, parts, passes.n_rows, passes.weight)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
         finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
         self._keep(finish(tree, job), job)
@@ -309,7 +332,7 @@ class TopDownTreeClassifier(TreeClassifier):
         parts: dict[str, Any] = {role: resolve(role, getattr(self, role)) for role in roles}
         parts["polish"] = polish_part(self.polish)
         fact = None if executor is None else Fact(executor)
-        check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, executor=fact)
+        check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, max_features=self.max_features, executor=fact)
         if executor is not None:
             parts["splits"].check_in_passes()
         if executor is not None and self.categorical_features is not None:
@@ -319,8 +342,8 @@ class TopDownTreeClassifier(TreeClassifier):
             )
         return parts
 
-    def _seed(self, splits: SplitFamily) -> int:
-        if not splits.is_random:
+    def _seed(self, splits: SplitFamily, max_features: int) -> int:
+        if not splits.is_random and max_features == 0:
             return 0
         state = self.random_state
         return _seed_of(int(state)) if isinstance(state, (int, np.integer)) else _draw_seed(state)
@@ -328,7 +351,7 @@ class TopDownTreeClassifier(TreeClassifier):
     def _job(self, X: Any, y: Any, sample_weight: Any) -> tuple[Job, Leaf]:
         """Names to parts, user arrays to checked data, limits to numbers; nothing on self is changed."""
         parts = self._parts()
-        splits, criterion, growth, leaf = (parts[role] for role in ("splits", "criterion", "growth", "leaf"))
+        splits = parts["splits"]
         data = fit_data(
             self,
             X,
@@ -346,20 +369,32 @@ class TopDownTreeClassifier(TreeClassifier):
             )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
-        limits = self._limits(data.X.shape[0], total)
-        job = Job(data, criterion, growth, limits, self._seed(splits), n_threads(self.n_jobs), splits=splits)
-        return replace(job, limits=splits.limits(job.limits, job)), leaf
+        job = self._job_of(data, parts, data.X.shape[0], total)
+        return replace(job, limits=splits.limits(job.limits, job)), parts["leaf"]
+
+    def _job_of(self, data: Dataset, parts: dict[str, Any], n: int, total: float) -> Job:
+        splits, max_features = parts["splits"], self._max_features(data.X.shape[1])
+        return Job(
+            data,
+            parts["criterion"],
+            parts["growth"],
+            self._limits(n, total),
+            self._seed(splits, max_features),
+            n_threads(self.n_jobs),
+            splits=splits,
+            max_features=max_features,
+        )
 
     def _grow(self, job: Job) -> Tree:
         with Progress("growing a tree: nodes searched", self.verbose) as progress:
             return job.splits.grow(replace(job, progress=progress.callback))
 
     def _limits(self, n: int, total: float) -> Limits:
-        rows = self.min_samples_leaf
         return Limits(
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
-            min_samples_leaf=int(rows) if isinstance(rows, numbers.Integral) else int(np.ceil(rows * n)),
+            min_samples_leaf=_row_count(self.min_samples_leaf, n),
+            min_samples_split=max(2, _row_count(self.min_samples_split, n)),
             min_weight_leaf=self.min_weight_fraction_leaf * total,
             min_drop=self.min_impurity_decrease * total,
         )
@@ -368,19 +403,32 @@ class TopDownTreeClassifier(TreeClassifier):
         for name, low in (("max_leaf_nodes", 1), ("max_depth", 1)):
             if getattr(self, name) is not None:
                 self._check_number(name, low, None, numbers.Integral, f"None or an integer >= {low}")
-        if isinstance(self.min_samples_leaf, numbers.Integral):
-            self._check_number("min_samples_leaf", 1, None, numbers.Integral, "an integer >= 1 or a fraction in ]0, 1[")
-        else:
-            self._check_number(
-                "min_samples_leaf",
-                np.nextafter(0, 1),
-                np.nextafter(1, 0),
-                numbers.Real,
-                "an integer >= 1 or a fraction in ]0, 1[",
-            )
+        self._check_rows("min_samples_leaf", 1, np.nextafter(1, 0), "an integer >= 1 or a fraction in (0, 1)")
+        self._check_rows("min_samples_split", 2, 1.0, "an integer >= 2 or a fraction in (0, 1]")
+        if self.max_features is not None and self.max_features not in list(_FEATURE_RULES):
+            self._check_rows("max_features", 1, 1.0, "None, 'sqrt', 'log2', an integer >= 1 or a fraction in (0, 1]")
         self._check_number("min_weight_fraction_leaf", 0, 0.5, numbers.Real, "a number in [0, 0.5]")
         self._check_number("min_impurity_decrease", 0, None, numbers.Real, "a number >= 0")
         self._check_number("ccp_alpha", 0, None, numbers.Real, "a number >= 0")
+
+    def _check_rows(self, name: str, low: int, high: float, allowed: str) -> None:
+        """Refuse all but whole numbers from ``low`` and fractions up to ``high``."""
+        if isinstance(getattr(self, name), numbers.Integral):
+            self._check_number(name, low, None, numbers.Integral, allowed)
+        else:
+            self._check_number(name, np.nextafter(0, 1), high, numbers.Real, allowed)
+
+    def _max_features(self, d: int) -> int:
+        """Columns that a node searches; 0 for all of them."""
+        wanted = self.max_features
+        if wanted is None:
+            return 0
+        if isinstance(wanted, str):
+            wanted = _FEATURE_RULES[wanted](d)
+        elif not isinstance(wanted, numbers.Integral):
+            wanted = wanted * d
+        count = max(1, int(wanted))
+        return count if count < d else 0
 
     def _check_number(self, name: str, low: float, high: float | None, kind: type, allowed: str) -> None:
         top = math.inf if high is None else high
@@ -393,6 +441,11 @@ class TopDownTreeClassifier(TreeClassifier):
         tags.input_tags.allow_nan = splits.allows_missing
         tags.input_tags.sparse = splits.allows_sparse
         return tags
+
+
+def _row_count(wanted: Any, n: int) -> int:
+    """Rows of a limit that is a number of rows or a fraction of n of them, rounded up."""
+    return int(wanted) if isinstance(wanted, numbers.Integral) else math.ceil(wanted * n)
 
 
 def _draw_seed(random_state: Any) -> int:

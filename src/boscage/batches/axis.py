@@ -189,7 +189,9 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
         job.n_classes,
         *job.native_criterion(),
         job.growth.native(),
-        *limits(weight).native(),
+        limits(weight).native(),
+        job.max_features,
+        job.seed,
     )
     most_numbers = int(passes.max_message_mb * 1e6 / 8)
     growth.ask(most_numbers)  # the root, which is known

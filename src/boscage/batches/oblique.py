@@ -230,7 +230,7 @@ def grow_in_passes(
         job.seed,
         *job.native_criterion(),
         job.growth.native(),
-        *limits(float(scaling.mass.sum())).native(),
+        limits(float(scaling.mass.sum())).native(),
         job.threads,
     )
     most_numbers = int(min(passes.max_message_mb, _MOST_MB) * 1e6 / 8)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
 from boscage._distinct import row_hashes
-from boscage._grow import Job, tree_of
+from boscage._grow import Job, native_table, tree_of
 from boscage._validation import Dataset
 from boscage.splits import SplitFamily
 from boscage.tree import InputMap, Tree
@@ -52,7 +52,7 @@ class ObliqueFamily(SplitFamily):
             job.n_classes,
             *job.native_criterion(),
             job.growth.native(),
-            *job.limits.native(),
+            job.limits.native(),
             self.lookahead,
             offset is not None,
             job.threads,
@@ -99,13 +99,6 @@ def oblique_tree(arrays: dict[str, Any], job: Job, offset: Int64s | None = None,
         arrays["weights"] = sparse.csr_array(weights)
     tree = tree_of(arrays, job.data, input_map=InputMap(fill=arrays["mean"], code_offset=offset, codes=codes))
     return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
-
-
-def native_table(X: Any) -> Any:
-    """Hand rows to the core, which borrows them; a CSR matrix stays one."""
-    if sparse.issparse(X):
-        return _core.ObliqueRows(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
-    return _core.ObliqueRows(X)
 
 
 def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:

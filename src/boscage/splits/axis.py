@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boscage import _core
 from boscage._component import IncompatibleParts, register
-from boscage._grow import Job, Limits, tree_of
+from boscage._grow import Job, Limits, native_table, tree_of
 from boscage.splits import IN_PASSES, SplitFamily
 from boscage.tree import Tree
 
@@ -28,7 +28,7 @@ class Axis(SplitFamily):
     max_bins : int or None, default=None
         None tries every threshold. A number ≥ 2 first groups each numeric column into at most so many bins, cut at its
         weighted quantiles (exactly the same tree where a column has no more distinct values than that). Needed in
-        batches and with Dask.
+        batches and with Dask; not for sparse rows.
 
     References
     ----------
@@ -46,12 +46,17 @@ class Axis(SplitFamily):
     |   |--- class: b
     """
 
-    provides = frozenset({"cut", "hard"})
+    provides = frozenset({"cut", "hard", "column sample"})
     allows_missing = True
     allows_categories = True
 
     def __init__(self, max_bins: int | None = None) -> None:
         self.max_bins = max_bins
+
+    @property
+    def allows_sparse(self) -> bool:  # type: ignore[override]
+        """Whether sparse rows can be searched: bins are made of dense columns only."""
+        return self.max_bins is None
 
     def check(self) -> None:
         """Refuse fewer than two bins."""
@@ -60,15 +65,17 @@ class Axis(SplitFamily):
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
         arrays = _core.grow_axis(
-            job.data.X,
+            native_table(job.data.X),
             job.data.y,
             job.weight,
             job.n_classes,
             job.data.n_categories,
             self.max_bins or 0,
+            job.max_features,
+            job.seed,
             *job.native_criterion(),
             job.growth.native(),
-            *job.limits.native(),
+            job.limits.native(),
             job.threads,
             job.progress,
         )

@@ -173,7 +173,7 @@ class StochasticLinear(SplitFamily):
             bool(self.lookahead),
             *job.native_criterion(),
             job.growth.native(),
-            *job.limits.native(),
+            job.limits.native(),
             job.threads,
         )
 
