@@ -40,7 +40,7 @@ nb::dict to_dict(Grown tree, int32_t classes, int64_t features) {
 namespace {
 
 // Up to this many numbers a fit is over before a thread of its own would have started.
-constexpr size_t kShortWork = 1 << 17;
+constexpr size_t kShortWork = 1 << 15;
 
 nb::dict grow_axis(const Table& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes,
                    const In1<int64_t>& n_categories, int64_t max_bins, int64_t max_features, uint64_t seed,

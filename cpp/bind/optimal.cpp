@@ -62,8 +62,8 @@ template <class T>
 nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<double>> weights, int max_depth,
                        double alpha, bool exact, double time_limit, int64_t memory_limit, int threads,
                        In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
-                       In1<double> warm_threshold, nb::object progress) {
-  const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads};
+                       In1<double> warm_threshold, bool keep_on_interrupt, nb::object progress) {
+  const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads, keep_on_interrupt};
   const WarmStart warm{copy(warm_left),
                        copy(warm_right),
                        copy(warm_feature),
@@ -79,7 +79,8 @@ nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<dou
   const bool is_short = settings.max_depth <= 2 && matrix.rows * matrix.columns < 20000;
   run(
       is_short, report,
-      [&](Control& control) { result = solve(matrix, labels.data(), w, settings, warm, control, snapshot); }, true);
+      [&](Control& control) { result = solve(matrix, labels.data(), w, settings, warm, control, snapshot); },
+      keep_on_interrupt);
   return as_dict(std::move(result));
 }
 
@@ -89,7 +90,7 @@ void define(nb::module_& module) {
              nb::arg("weights").noconvert().none(), nb::arg("max_depth"), nb::arg("alpha"), nb::arg("exact"),
              nb::arg("time_limit"), nb::arg("memory_limit"), nb::arg("threads"), nb::arg("warm_left").noconvert(),
              nb::arg("warm_right").noconvert(), nb::arg("warm_feature").noconvert(),
-             nb::arg("warm_threshold").noconvert(), nb::arg("progress").none());
+             nb::arg("warm_threshold").noconvert(), nb::arg("keep_on_interrupt"), nb::arg("progress").none());
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ Answer Engine::solve(Worker& worker, const Node& node, int depth, int64_t budget
   stopper_.check();
   ++worker.explored;
   if (depth == 2) return solve_two(worker, node, budget, smaller, larger, record);
-  NodeSearch search(problem_, node, depth, budget, rows, parent);
+  NodeSearch search(problem_, node, depth, budget, rows, parent, stopper_);
   charge(search.bytes());
   struct Back {
     Meter& meter;
@@ -294,7 +294,7 @@ void Engine::bound(int depth, const SplitTree& incumbent, Span patience) {
   if (lower_.load() == begin(depth, incumbent)) return;
   try {
     charge(2 * Node::bytes(root_.rows, root_.features));
-    NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr);
+    NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr, stopper_);
     charge(search.bytes());
     root_search_ = &search;
     raise_bound(workers_[0], search, Stopper::Clock::now() + patience);
@@ -318,7 +318,7 @@ bool Engine::search(int depth, const SplitTree& incumbent) {
       lower_ = proven.value = value;
       extract(worker, root_, all_rows_, depth, value, nullptr, nullptr, nullptr, proven);
     } else {
-      NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr);
+      NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr, stopper_);
       charge(search.bytes());
       root_search_ = &search;
       prove(worker, search, proven);

@@ -24,7 +24,9 @@ struct Stopped {};
 class Stopper {
  public:
   using Clock = std::chrono::steady_clock;
-  Stopper(const Control& control, Clock::time_point deadline) : control_(control), deadline_(deadline) {}
+  // keep_on_interrupt: a search that is interrupted ends like one that is late; else Interrupted is thrown at once.
+  Stopper(const Control& control, Clock::time_point deadline, bool keep_on_interrupt = true)
+      : control_(control), deadline_(deadline), keep_on_interrupt_(keep_on_interrupt) {}
   bool interrupted() const { return control_.stopped(); }
   bool late() const { return Clock::now() >= deadline_; }
   void halt() { halted_.store(true, std::memory_order_relaxed); }  // all threads of this search
@@ -32,7 +34,12 @@ class Stopper {
   void pause_at(Clock::time_point moment) { pause_ = moment.time_since_epoch().count(); }
   bool paused() const { return !halted_.load() && !interrupted() && !late() && past_pause(Clock::now()); }
   Clock::time_point deadline() const { return deadline_; }
+  // For work that must be done even when it is late.
+  void give_up() const {
+    if (!keep_on_interrupt_) control_.check();
+  }
   void check() const {
+    give_up();
     if (halted_.load(std::memory_order_relaxed) || interrupted()) throw Stopped();
     const auto now = Clock::now();
     if (now >= deadline_ || past_pause(now)) throw Stopped();
@@ -46,6 +53,7 @@ class Stopper {
   const Control& control_;
   std::atomic<bool> halted_{false};
   Clock::time_point deadline_;
+  bool keep_on_interrupt_;
   std::atomic<Clock::rep> pause_{Clock::time_point::max().time_since_epoch().count()};
 };
 

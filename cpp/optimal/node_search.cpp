@@ -2,13 +2,20 @@
 
 namespace boscage::optimal {
 
+namespace {
+constexpr int64_t kManyRows = 4096;  // a column of so many takes long enough to look at the clock
+}  // namespace
+
 NodeSearch::NodeSearch(const Problem& problem, const Node& node, int depth, int64_t budget, const Identity& rows,
-                       const NodeSearch* parent)
+                       const NodeSearch* parent, const Stopper& stopper)
     : problem_(problem), node_(node), parent_(parent), rows_(rows), depth_(depth), budget_(budget) {
   leaf_ = node.error() * problem.scale + problem.penalty;
   best_ = std::min(budget, leaf_);
   columns_.resize(node.features);
-  for (int j = 0; j < node.features; ++j) list_cuts(j);
+  for (int j = 0; j < node.features; ++j) {
+    if (node.rows > kManyRows) stopper.check();
+    list_cuts(j);
+  }
 }
 
 // Only cuts with more than the penalty on both sides: a lighter side could join its sibling at no cost.

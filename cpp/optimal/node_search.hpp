@@ -40,7 +40,7 @@ struct Task {
 class NodeSearch {
  public:
   NodeSearch(const Problem& problem, const Node& node, int depth, int64_t budget, const Identity& rows,
-             const NodeSearch* parent);
+             const NodeSearch* parent, const Stopper& stopper);
 
   // Bounds from a solved node with a subset (superset) of our rows.
   void inherit(const Record* smaller, const Record* larger);

@@ -119,7 +119,7 @@ SplitTree first_tree(Engine& engine, const Problem& problem, const Settings& set
 Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
              const WarmStart& warm_start, Control& control, Snapshot& snapshot) {
   const auto begin = Clock::now();
-  Stopper stopper(control, deadline(settings.time_limit));
+  Stopper stopper(control, deadline(settings.time_limit), settings.keep_on_interrupt);
   Result out;
   const int64_t base = base_bytes(x.rows, x.columns);
   if (base > settings.memory_limit) {
@@ -151,13 +151,14 @@ Result solve(const Matrix& x, const int32_t* labels, const double* weights, cons
     engine.bound(settings.max_depth, start, std::max<Engine::Span>(kLeastForBound, Clock::now() - begin));
   }
   start = engine.best();
+  stopper.give_up();
   write_tree(start, problem, x, out);
   const int64_t lower = std::min(start.value, engine.lower_bound());
   out.objective = problem.to_objective(start.value + problem.constant);
   out.lower_bound = problem.to_objective(lower + problem.constant);
-  out.status = proven || lower >= start.value ? Status::optimal
-               : exact                        ? stopped_by(&engine, stopper)
-                                              : Status::heuristic;
+  out.status = proven || lower >= start.value    ? Status::optimal
+               : exact || stopper.interrupted() ? stopped_by(&engine, stopper)
+                                                 : Status::heuristic;
   out.explored = engine.explored();
   out.work = engine.work();
   out.waited = engine.waited();

@@ -22,6 +22,7 @@ struct Settings {
   double time_limit = 60.0;              // seconds; infinite: none
   int64_t memory_limit = INT64_MAX / 2;  // bytes
   int threads = 1;
+  bool keep_on_interrupt = true;  // false: solve() throws Interrupted
 };
 
 struct Snapshot {

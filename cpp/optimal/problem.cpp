@@ -94,10 +94,12 @@ void rank_columns(const Matrix& x, Ranked& ranked, Problem& out, const std::func
 }
 
 // group[i] = number of the distinct row that kept row i belongs to; numbers in order of first sight.
-std::vector<uint32_t> group_equal_rows(const Problem& out, const std::vector<uint32_t>& kept, uint32_t& groups) {
+std::vector<uint32_t> group_equal_rows(const Problem& out, const std::vector<uint32_t>& kept, uint32_t& groups,
+                                       const std::function<void()>& poll) {
   const size_t n = kept.size();
   std::vector<uint64_t> hash(n, 0x9e3779b97f4a7c15ULL);
   for (int j = 0; j < out.features; ++j) {
+    poll();
     const int32_t* rank = out.original_rank.data() + j * out.original_rows;
     for (size_t i = 0; i < n; ++i)
       hash[i] = (std::rotl(hash[i], 23) ^ static_cast<uint64_t>(rank[kept[i]])) * 0xd6e8feb86659fd93ULL;
@@ -112,6 +114,7 @@ std::vector<uint32_t> group_equal_rows(const Problem& out, const std::vector<uin
     return true;
   };
   for (size_t i = 0; i < n; ++i) {
+    if (i % 4096 == 0) poll();
     size_t slot = mix(hash[i]) & (size - 1);
     while (slots[slot] != UINT32_MAX) {
       const uint32_t other = first[slots[slot]];
@@ -168,10 +171,11 @@ std::vector<int64_t> integer_weights(const std::vector<double>& weights, Problem
 }
 
 // One row per (distinct features, class); two classes: only their difference.
-void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weights, Problem& out) {
+void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weights, Problem& out,
+                const std::function<void()>& poll) {
   const size_t n = ranked.kept.size();
   uint32_t groups = 0;
-  const auto group = group_equal_rows(out, ranked.kept, groups);
+  const auto group = group_equal_rows(out, ranked.kept, groups, poll);
   std::vector<double> sums(static_cast<size_t>(groups) * out.classes, 0.0);
   for (size_t i = 0; i < n; ++i) {
     const uint32_t row = ranked.kept[i];
@@ -195,6 +199,7 @@ void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weigh
   out.order.resize(out.rank.size());
   std::vector<uint8_t> seen(groups);
   for (int j = 0; j < out.features; ++j) {
+    poll();
     std::fill(seen.begin(), seen.end(), 0);
     uint32_t* order = out.order.data() + j * out.rows;
     const int32_t* from = out.original_rank.data() + j * out.original_rows;
@@ -229,8 +234,7 @@ Problem make_problem(const Matrix& x, const int32_t* labels, const double* weigh
   }
   out.classes = top + 1;
   rank_columns(x, ranked, out, poll);
-  poll();
-  merge_rows(ranked, labels, weights, out);
+  merge_rows(ranked, labels, weights, out, poll);
   out.penalty = std::llrint(std::min(alpha, 1.0) * static_cast<double>(out.total));
   out.identity.resize(out.rows);
   for (int64_t i = 0; i < out.rows; ++i) {

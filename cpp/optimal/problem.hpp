@@ -57,7 +57,7 @@ struct Problem {
 };
 
 // labels in 0..classes-1; weights may be null (all 1); rows of weight 0 are left out.
-// poll is called between columns and may throw.
+// poll is called every now and then and may throw.
 Problem make_problem(const Matrix& x, const int32_t* labels, const double* weights, double alpha,
                      const std::function<void()>& poll);
 

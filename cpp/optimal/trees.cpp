@@ -7,6 +7,7 @@ namespace boscage::optimal {
 
 // Writes the tree of a node whose optimum `value` is known, as far as the cache knows every split.
 bool Engine::rebuild(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, SplitTree& out) {
+  stopper_.give_up();
   const auto at = out.nodes.size();
   out.nodes.push_back({});
   if (node.error() * problem_.scale + problem_.penalty == value) return true;
@@ -45,7 +46,7 @@ int32_t Engine::extract(Worker& worker, const Node& node, const Identity& rows, 
   if (depth == 2) answer = worker.depth_two->first_split(node, value);
   if (depth > 2) {
     if (!search) {
-      own = std::make_unique<NodeSearch>(problem_, node, depth, value + 1, rows, nullptr);
+      own = std::make_unique<NodeSearch>(problem_, node, depth, value + 1, rows, nullptr, stopper_);
       own->inherit(smaller, larger);
       search = own.get();
     }
@@ -81,21 +82,22 @@ namespace {
 
 // Appends the pruned tree of shape node `from` on these rows; returns its value.
 int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shape, int32_t from, int depth,
-                 SplitTree& out, std::vector<int32_t>& map) {
+                 SplitTree& out, std::vector<int32_t>& map, const Stopper& stopper) {
+  stopper.give_up();
   const Split& test = shape.nodes[from];
   const int64_t leaf = node.error() * problem.scale + problem.penalty;
   const auto at = out.nodes.size();
   if (test.feature >= 0 && depth > 0) {
     const int64_t left = rows_left(node, test.feature, test.rank);
-    if (left == 0) return fit_part(problem, node, shape, test.right, depth, out, map);
-    if (left == node.rows) return fit_part(problem, node, shape, test.left, depth, out, map);
+    if (left == 0) return fit_part(problem, node, shape, test.right, depth, out, map, stopper);
+    if (left == node.rows) return fit_part(problem, node, shape, test.left, depth, out, map, stopper);
     out.nodes.push_back({test.feature, test.rank, -1, -1});
     int64_t value = 0;
     for (int side = 0; side < 2; ++side) {
       Node child;
       make_child(node, test.feature, left, side, child, map);
       (side == 0 ? out.nodes[at].left : out.nodes[at].right) = static_cast<int32_t>(out.nodes.size());
-      value += fit_part(problem, child, shape, side == 0 ? test.left : test.right, depth - 1, out, map);
+      value += fit_part(problem, child, shape, side == 0 ? test.left : test.right, depth - 1, out, map, stopper);
     }
     if (value < leaf) return value;
   }
@@ -177,7 +179,7 @@ int64_t Engine::look_cost(Worker& worker, const Node& node, int depth) {
   SplitTree shape, fitted;
   look(worker, node, depth, shape);
   stopper_.check();
-  return fit_part(problem_, node, shape, 0, depth, fitted, worker.map);
+  return fit_part(problem_, node, shape, 0, depth, fitted, worker.map, stopper_);
 }
 
 Answer Engine::widest_split(Worker& worker, const Node& node, int depth) {
@@ -224,7 +226,7 @@ int32_t Engine::widen(Worker& worker, const Node& node, int depth, SplitTree& ou
 
 SplitTree Engine::fit_shape(const SplitTree& shape, int depth) {
   SplitTree out;
-  out.value = fit_part(problem_, root_, shape, 0, depth, out, workers_[0].map);
+  out.value = fit_part(problem_, root_, shape, 0, depth, out, workers_[0].map, stopper_);
   return out;
 }
 

@@ -373,7 +373,7 @@ def _sparse_matrix(estimator: Any, X: Any, categorical: Any, accept_sparse: bool
     name = type(estimator).__name__
     if not accept_sparse:
         raise TypeError(
-            f"Sparse data was passed for X, but {name} with these parameters needs dense data. Pass X.toarray()."
+            f"Sparse data was passed for X, but {name}{_these_parameters(estimator)} needs dense data. Pass X.toarray()."
         )
     if categorical is not None:
         raise TypeError("categorical_features does not go with sparse X. Pass X.toarray().")
@@ -395,6 +395,11 @@ def _is_finite(values: npt.NDArray[Any]) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
+def _these_parameters(estimator: Any) -> str:
+    """Other parameters can help only where there is a choice of split family."""
+    return " with these parameters" if hasattr(estimator, "splits") else ""
+
+
 def numeric_columns(estimator: Any, X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
     """Return dense numbers as float32 or float64 and the columns' names, without looking at the values.
 
@@ -411,7 +416,7 @@ def numeric_columns(estimator: Any, X: Any) -> tuple[npt.NDArray[Any], tuple[str
 
 def check_values(name: str, matrix: npt.NDArray[Any], allow_nan: bool) -> bool:
     """Refuse infinities, and NaN where not allowed; return whether there is NaN. ``name`` is that of the estimator."""
-    return _check_values(type(name, (), {})(), matrix, allow_nan)
+    return _check_values(type(name, (), {"splits": None})(), matrix, allow_nan)
 
 
 def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool) -> bool:
@@ -428,7 +433,7 @@ def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool) -> bool:
     has_nan = bool(np.isnan(values.min()))
     if has_nan and not allow_nan:
         raise ValueError(
-            f"Input X contains NaN. {name} with these parameters does not accept missing values. "
+            f"Input X contains NaN. {name}{_these_parameters(estimator)} does not accept missing values. "
             "Impute first, for example with sklearn.impute.SimpleImputer."
         )
     return has_nan

@@ -281,10 +281,9 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         rows = np.repeat(np.arange(n), counts)
         params = {name: _copied(value, rows, n) for name, value in fit_params.items()}
         fitted = self._seeded(clone(self.estimator)).fit(_safe_indexing(_indexable(X), rows), y[rows], **params)
+        classes = np.unique(y)
         validate_data(self, X, skip_check_array=True)
-        self.estimator_ = fitted
-        self.classes_ = np.unique(y)
-        self.counts_ = counts
+        self.estimator_, self.classes_, self.counts_ = fitted, classes, counts
         return self
 
     def _seeded(self, estimator: Any) -> Any:

@@ -62,6 +62,10 @@ class OptimalTreeClassifier(TreeClassifier):
         Bytes the search may take, or a text such as "500MB" or "2GiB"; None for no limit.
     warm_start_tree : Tree, fitted tree classifier or None, default=None
         A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
+    on_interrupt : {"raise", "keep"}, default="raise"
+        What Ctrl-C does: "raise" raises KeyboardInterrupt and leaves the estimator as it was; "keep" ends the search and
+        keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
+        :ref:`interrupting`.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, multiplied with the sample weights.
     n_jobs : int or None, default=None
@@ -81,11 +85,11 @@ class OptimalTreeClassifier(TreeClassifier):
     gap_ : float
         ``objective_ - lower_bound_``.
     status_ : str
-        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead"
-        without a proof).
+        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C with ``on_interrupt="keep"``), or "heuristic"
+        (method "lookahead" without a proof).
     n_nodes_explored_ : int
         Sets of rows the search has looked at.
-    classes_, n_features_in_, feature_names_in_, feature_importances_
+    classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
         As in every tree of this library.
 
     References
@@ -112,6 +116,7 @@ class OptimalTreeClassifier(TreeClassifier):
         time_limit: float | None = 60,
         memory_limit: int | str | None = None,
         warm_start_tree: Any = None,
+        on_interrupt: str = "raise",
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
@@ -122,15 +127,20 @@ class OptimalTreeClassifier(TreeClassifier):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.warm_start_tree = warm_start_tree
+        self.on_interrupt = on_interrupt
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    status_: str
+    objective_: float
+    lower_bound_: float
+    gap_: float
+    n_nodes_explored_: int
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
         """Search for the best tree.
-
-        Ctrl-C ends the search and keeps the best tree found so far (with a warning); a second Ctrl-C raises.
 
         Parameters
         ----------
@@ -177,29 +187,35 @@ class OptimalTreeClassifier(TreeClassifier):
                 memory,
                 threads,
                 *warm,
+                self.on_interrupt == "keep",
                 line.callback,
             )
-        self.tree_ = _tree_of(found, data)
-        self._certify(found)
+        tree = _tree_of(found, data)
+        # All at once: Ctrl-C cannot come in between.
+        vars(self).update(tree_=tree, **self._certificate(found, tree))
         set_data_attributes(self, data)
 
-    def _certify(self, found: dict[str, Any]) -> None:
-        """Write objective and bound, the objective summed again in float64."""
-        tree = self.tree_
+    def _certificate(self, found: dict[str, Any], tree: Tree) -> dict[str, Any]:
+        """Return objective and bound, the objective summed again in float64."""
         leaves = np.flatnonzero(tree.is_leaf)
         wrong = float(np.dot(tree.weighted_n_node_samples[leaves], tree.impurity[leaves]))
-        self.status_: str = found["status"]
-        self.objective_ = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)
-        is_proven = self.status_ == "optimal"
-        self.lower_bound_ = self.objective_ if is_proven else min(self.objective_, float(found["lower_bound"]))
-        self.gap_ = self.objective_ - self.lower_bound_
-        self.n_nodes_explored_: int = found["explored"]
+        objective = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)
+        bound = objective if found["status"] == "optimal" else min(objective, float(found["lower_bound"]))
+        return {
+            "status_": found["status"],
+            "objective_": objective,
+            "lower_bound_": bound,
+            "gap_": objective - bound,
+            "n_nodes_explored_": found["explored"],
+        }
 
     def _check_limits(self) -> tuple[float, int]:
         check_number("max_depth", self.max_depth, f"an integer in [0, {_MAX_DEPTH}]", 0, _MAX_DEPTH, whole=True)
         check_number("alpha", self.alpha, "a number >= 0", 0)
         if self.method not in ("exact", "lookahead"):
             raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
+        if self.on_interrupt not in ("raise", "keep"):
+            raise ValueError(f"on_interrupt={self.on_interrupt!r} is not known. Pass 'raise' or 'keep'.")
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, "seconds >= 0, or None for no limit", 0)
         return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)
@@ -286,7 +302,7 @@ class _BoundsLine(Progress):
 
     def __call__(self, objective: float, bound: float) -> None:  # type: ignore[override]
         """Show the bounds."""
-        self.text = f"optimal tree: objective {objective:.5f}, bound {bound:.5f}, gap {objective - bound:.5f}; look"
+        self.text = f"optimal tree: objective {objective:.5f}, bound {bound:.5f}, gap {objective - bound:.5f}; update"
         super().__call__(0)
         if self._bar is not None:
             self._bar.update(self._task, description=self.text, advance=1)

@@ -306,8 +306,8 @@ class TopDownTreeClassifier(TreeClassifier):
         self._keep(finish(tree, job), job)
 
     def _keep(self, tree: Tree, job: Job) -> None:
-        self.tree_ = tree
-        self.trajectory_ = trajectory(tree, job.criterion.unit)
+        steps = trajectory(tree, job.criterion.unit)
+        self.tree_, self.trajectory_ = tree, steps
         set_data_attributes(self, job.data)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
