@@ -89,8 +89,45 @@ def best_gain(X, y, w, criterion, n_classes, n_categories, min_rows=1, min_weigh
     return max(gains, default=None)
 
 
-def check_grown(tree, X, y, w, criterion, order="best_first", **limits):
-    """Raise AssertionError unless the tree is what slow growing could have made."""
+def mix(z):
+    """The finaliser of splitmix64."""
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return z ^ (z >> 31)
+
+
+def column_order(seed, path, n_columns):
+    """All columns in the random order in which a node with this path looks at them."""
+    golden = 0x9E3779B97F4A7C15
+    start = mix((mix(seed ^ 0x636F6C756D6E73) + golden) % 2**64) ^ path
+    return sorted(range(n_columns), key=lambda j: mix((mix(start) + golden * (j + 1)) % 2**64))
+
+
+def sampled_columns(X, w, n_categories, order, max_features, min_rows=1, min_weight=0.0):
+    """Columns that a node looks at: max_features that are not constant, and more until one has a valid test."""
+    varying, found = [], False
+    for j in order:
+        if len(varying) >= max_features and found:
+            break
+        if len(np.unique(X[:, j])) > 1:  # all missing values count as one
+            varying.append(j)
+            found |= any(True for _ in candidates(X[:, [j]], n_categories[[j]], min_rows, min_weight, w))
+    return sorted(varying)
+
+
+def paths(tree):
+    """Path of every node: 1 for the root, 2p for the left child of p, 2p + 1 for its right child."""
+    path = {0: 1}
+    for node in np.flatnonzero(tree.children_left >= 0):
+        path[tree.children_left[node]], path[tree.children_right[node]] = 2 * path[node], 2 * path[node] + 1
+    return path
+
+
+def check_grown(tree, X, y, w, criterion, order="best_first", min_split=2, sample=None, **limits):
+    """Raise AssertionError unless the tree is what slow growing could have made.
+
+    ``sample``: (seed, max_features) of trees that look at some columns only.
+    """
     n_classes, n_categories = tree.n_classes, tree.schema.n_categories
     X, w = np.asarray(X), np.ones(len(X)) if w is None else np.asarray(w, float)
     keep = w > 0
@@ -104,8 +141,15 @@ def check_grown(tree, X, y, w, criterion, order="best_first", **limits):
         np.testing.assert_allclose(tree.value[node], weights / weights.sum(), atol=1e-12)
         np.testing.assert_allclose(tree.impurity[node], criterion.total(weights) / weights.sum(), atol=1e-12)
         best[node] = None
-        if np.count_nonzero(weights) > 1 and (max_depth is None or tree.depth[node] < max_depth):
-            best[node] = best_gain(X[here], y[here], w[here], criterion, n_classes, n_categories, **limits)
+        is_deep = max_depth is not None and tree.depth[node] >= max_depth
+        if np.count_nonzero(weights) > 1 and not is_deep and len(here) >= min_split:
+            columns = list(range(X.shape[1]))
+            if sample is not None:
+                columns = column_order(sample[0], paths(tree)[node], X.shape[1])
+                columns = sampled_columns(X[here], w[here], n_categories, columns, sample[1], **limits)
+                assert tree.feature[node] in [-1, *columns]
+            part, kinds = X[np.ix_(here, columns)], n_categories[columns]
+            best[node] = best_gain(part, y[here], w[here], criterion, n_classes, kinds, **limits)
         if tree.children_left[node] >= 0:
             sides = [rows[child] for child in (tree.children_right[node], tree.children_left[node])]
             gain[node] = float(criterion.split_gain(*[class_weights(y[s], w[s], n_classes) for s in sides]))

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
-from boscage import TopDownTreeClassifier
+from boscage import StochasticLinear, TopDownTreeClassifier, WeightedOblique
+from boscage._component import names
 from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
 from reference_grow import check_grown
 
@@ -75,11 +77,63 @@ def test_category_sets_are_the_best_subsets_for_two_classes(problem):
     leaves=st.one_of(st.none(), st.integers(1, 8)),
     depth=st.one_of(st.none(), st.integers(1, 4)),
     rows=st.integers(1, 4),
+    split=st.integers(2, 10),
 )
-def test_limits_hold_and_stop_nothing_else(problem, order, leaves, depth, rows):
-    tree, X, y, w = fitted(problem, growth=order, max_leaf_nodes=leaves, max_depth=depth, min_samples_leaf=rows)
-    check_grown(tree, X, y, w, Gini(), order, max_leaf_nodes=leaves, max_depth=depth, min_rows=rows)
+def test_limits_hold_and_stop_nothing_else(problem, order, leaves, depth, rows, split):
+    limits = {"max_leaf_nodes": leaves, "max_depth": depth, "min_samples_leaf": rows, "min_samples_split": split}
+    tree, X, y, w = fitted(problem, growth=order, **limits)
+    check_grown(tree, X, y, w, Gini(), order, split, max_leaf_nodes=leaves, max_depth=depth, min_rows=rows)
     assert tree.n_node_samples[tree.is_leaf].min() >= min(rows, tree.n_node_samples[0])
+
+
+@pytest.mark.parametrize("splits", names("splits"))
+@pytest.mark.parametrize("limit", [40, 0.25, np.float32(0.25)], ids=str)
+def test_no_family_splits_a_node_of_too_few_rows(splits, limit, rng):
+    """160 rows: a fraction is rounded up. The default is the tree without a limit, to the byte."""
+    X, y = rng.normal(size=(160, 3)), rng.integers(0, 2, 160)
+    free, default, tree = (
+        TopDownTreeClassifier(splits, max_leaf_nodes=60, random_state=0, **limits).fit(X, y).tree_
+        for limits in ({}, {"min_samples_split": 2}, {"min_samples_split": limit})
+    )
+    assert default.threshold.tobytes() == free.threshold.tobytes()
+    assert tree.n_node_samples[~tree.is_leaf].min() >= 40
+    if tree.routing == "hard":
+        assert free.n_node_samples[~free.is_leaf].min() < 40
+    nothing = TopDownTreeClassifier(splits, min_samples_split=161).fit(X, y)
+    assert nothing.get_n_leaves() == 1
+
+
+def test_three_tests_at_once_keep_the_limit_of_rows(rng):
+    """The children of a look-ahead are split with their parent: they need the rows of a split too."""
+    X = rng.uniform(-1, 1, size=(400, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    for splits in (WeightedOblique(lookahead=True), StochasticLinear(lookahead=True)):
+        for limit in (2, 150, 220, 300):
+            tree = TopDownTreeClassifier(splits, max_leaf_nodes=8, min_samples_split=limit, random_state=0).fit(X, y)
+            assert tree.tree_.n_node_samples[~tree.tree_.is_leaf].min(initial=400) >= limit
+
+
+def test_min_samples_split_counts_as_scikit_learn_does(rng):
+    X, y = rng.normal(size=(101, 2)), rng.integers(0, 2, 101)
+    for limit in (2, 7, 0.011, 0.1, 1.0):
+        ours = TopDownTreeClassifier(min_samples_split=limit).fit(X, y)
+        theirs = DecisionTreeClassifier(min_samples_split=limit, random_state=0).fit(X, y)
+        assert ours.tree_.n_node_samples[~ours.tree_.is_leaf].min() >= np.ceil(limit * 101 if limit <= 1 else limit)
+        assert (ours.tree_.n_node_samples[0], ours.get_n_leaves() > 1) == (101, theirs.get_n_leaves() > 1)
+
+
+@pytest.mark.parametrize("value", [1, 0, 0.0, 1.01, "many", True, None, np.nan])
+def test_wrong_min_samples_split(value):
+    with pytest.raises(ValueError, match=r"min_samples_split=.* Pass an integer >= 2 or a fraction in \(0, 1\]"):
+        TopDownTreeClassifier(min_samples_split=value).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_log_loss_is_another_name_of_entropy(rng):
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
+    tree, other = (TopDownTreeClassifier(criterion=name).fit(X, y) for name in ("log_loss", "entropy"))
+    assert tree.get_params()["criterion"] == "log_loss"
+    assert tree.tree_.threshold.tobytes() == other.tree_.threshold.tobytes()
+    assert tree.tree_.impurity.tobytes() == other.tree_.impurity.tobytes()
 
 
 def test_weight_of_leaves_has_its_limit(rng):

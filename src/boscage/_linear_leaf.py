@@ -112,12 +112,18 @@ def _numbers(job: Job) -> InputMap:
     offset, codes, X = category_numbers(job.data)
     weight = np.ones(len(job.data.y)) if job.data.weight is None else job.data.weight
     total, mass = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for start in range(0, X.shape[0], _BLOCK_ROWS):
-        rows = np.ascontiguousarray(X[start : start + _BLOCK_ROWS], dtype=np.float64)
-        present = ~np.isnan(rows)
-        shares = weight[start : start + _BLOCK_ROWS, None] * present
-        total += (shares * np.where(present, rows, 0.0)).sum(axis=0)
-        mass += shares.sum(axis=0)
+    if sparse.issparse(X):
+        missing = np.isnan(X.data)
+        known = sparse.csr_array((np.where(missing, 0.0, X.data), X.indices, X.indptr), shape=X.shape)
+        unknown = sparse.csr_array((missing.astype(np.float64), X.indices, X.indptr), shape=X.shape)
+        total, mass = known.T @ weight, weight.sum() - unknown.T @ weight
+    else:
+        for start in range(0, X.shape[0], _BLOCK_ROWS):
+            rows = np.ascontiguousarray(X[start : start + _BLOCK_ROWS], dtype=np.float64)
+            present = ~np.isnan(rows)
+            shares = weight[start : start + _BLOCK_ROWS, None] * present
+            total += (shares * np.where(present, rows, 0.0)).sum(axis=0)
+            mass += shares.sum(axis=0)
     mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
     return InputMap(fill=mean, code_offset=offset, codes=codes)
 

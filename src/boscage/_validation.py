@@ -383,6 +383,8 @@ def _sparse_matrix(estimator: Any, X: Any, categorical: Any, accept_sparse: bool
         X, accept_sparse="csr", dtype=wanted, ensure_all_finite=False, estimator=estimator, input_name="X"
     )
     _check_size(matrix.shape[0])
+    if not all(part.flags.c_contiguous for part in (matrix.data, matrix.indices, matrix.indptr)):
+        matrix = matrix.copy()
     if not matrix.has_canonical_format:  # the core needs each column at most once in a row, and in order
         matrix = matrix.copy() if matrix is X or np.shares_memory(matrix.data, X.data) else matrix
         matrix.sum_duplicates()

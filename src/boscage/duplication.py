@@ -152,7 +152,7 @@ def duplication_bound(
     budget : float
         Copies per row p > 0.
     delta : float, default=0.05
-        Chance that the bound fails, in ]0, 1[.
+        Chance that the bound fails, in (0, 1).
     method : {"dab", "sampling"}, default="dab"
         How rows are copied.
     form : {"sharp", "printed"}, default="sharp"
@@ -166,7 +166,7 @@ def duplication_bound(
     """
     check_number("n_rows", n_rows, "an integer >= 1", 1, whole=True)
     check_number("budget", budget, _BUDGET, 0, above=True)
-    check_number("delta", delta, "a probability in ]0, 1[", 0, math.nextafter(1, 0), above=True)
+    check_number("delta", delta, "a probability in (0, 1)", 0, math.nextafter(1, 0), above=True)
     _check_method(method)
     if form not in ("printed", "paper", "sharp"):
         raise ValueError(f"form={form!r} is not known. Pass 'sharp' or 'printed'.")
@@ -192,6 +192,17 @@ def _exact_copies(weights: Floats, most: float) -> Counts | None:
         whole: Counts = counts.astype(np.int64)
         return whole
     return None
+
+
+def _take(X: Any, rows: Counts) -> Any:
+    """Rows of X, in slices where it is an array: one long copy could not be interrupted."""
+    if type(X) is not np.ndarray:
+        return _safe_indexing(X, rows)
+    taken = np.empty((len(rows), *X.shape[1:]), X.dtype)
+    step = max(1, 10**6 // max(1, math.prod(X.shape[1:])))
+    for start in range(0, len(rows), step):
+        taken[start : start + step] = X[rows[start : start + step]]
+    return taken
 
 
 def _has(name: str) -> Any:
@@ -280,7 +291,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
             fit_params = process_routing(self, "fit", **fit_params).estimator.fit
         rows = np.repeat(np.arange(n), counts)
         params = {name: _copied(value, rows, n) for name, value in fit_params.items()}
-        fitted = self._seeded(clone(self.estimator)).fit(_safe_indexing(_indexable(X), rows), y[rows], **params)
+        fitted = self._seeded(clone(self.estimator)).fit(_take(_indexable(X), rows), y[rows], **params)
         classes = np.unique(y)
         validate_data(self, X, skip_check_array=True)
         self.estimator_, self.classes_, self.counts_ = fitted, classes, counts
