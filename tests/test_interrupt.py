@@ -8,8 +8,23 @@ import time
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from boscage import CO2, OC1, Householder, Polish, TopDownTreeClassifier, WeightedOblique
+from boscage import (
+    CO2,
+    OC1,
+    Axis,
+    DuplicateWeights,
+    Householder,
+    Linear,
+    LOMTreeClassifier,
+    OptimalTreeClassifier,
+    Polish,
+    StochasticLinear,
+    TopDownTreeClassifier,
+    WeightedOblique,
+)
 
 
 def stops_soon(seconds, call):
@@ -36,6 +51,78 @@ def interrupted_after(seconds, call):
         return time.perf_counter() - sent[0]
     finally:
         timer.cancel()
+
+
+def many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 20)).astype(np.float32)
+    return X, rng.integers(0, 3, 60_000)
+
+
+ROWS, LABELS = many_rows()
+WEIGHTS = np.random.default_rng(1).exponential(size=len(LABELS))
+BATCHES = [(ROWS[i : i + 20_000], LABELS[i : i + 20_000]) for i in range(0, len(LABELS), 20_000)]
+SLOW_STOCHASTIC = StochasticLinear(lookahead=True)
+LONG_FITS = {
+    "axis": TopDownTreeClassifier(),
+    "axis, max_features": TopDownTreeClassifier(max_features=10),
+    "axis, linear leaves chosen": TopDownTreeClassifier(leaf=Linear(l2="auto"), max_leaf_nodes=200),
+    "wodt": TopDownTreeClassifier("wodt"),
+    "oc1": TopDownTreeClassifier("oc1"),
+    "cart_lc": TopDownTreeClassifier("cart_lc"),
+    "co2": TopDownTreeClassifier("co2"),
+    "hhcart": TopDownTreeClassifier("hhcart"),
+    "stochastic": TopDownTreeClassifier(SLOW_STOCHASTIC, max_leaf_nodes=500),
+    "polish": TopDownTreeClassifier(WeightedOblique(max_iter=1), max_leaf_nodes=3, polish=Polish(epochs=10**4)),
+    "optimal": OptimalTreeClassifier(4, time_limit=30),
+    "optimal, look-ahead": OptimalTreeClassifier(5, method="lookahead", time_limit=30),
+    "online": LOMTreeClassifier(n_passes=10**4, random_state=0),
+    "lomtree": LOMTreeClassifier(mode="lomtree", n_passes=10**4, random_state=0),
+    "duplicated rows": DuplicateWeights(TopDownTreeClassifier(), budget=3),
+}
+
+
+@pytest.mark.parametrize("name", LONG_FITS)
+def test_ctrl_c_raises_and_changes_nothing(name):
+    """After 0.2 s of a fit that takes much longer: alone, then inside a cross-validation, which must end too.
+
+    The promise is 0.2 s on an idle machine; here a busy one has 1.5 s.
+    """
+    estimator = clone(LONG_FITS[name])
+    if isinstance(estimator, LOMTreeClassifier):
+        estimator.set_params(n_passes=1).fit(ROWS[:40], LABELS[:40]).set_params(n_passes=10**4)
+    else:
+        estimator.fit(ROWS[:40], LABELS[:40])
+    before, predicted = dict(vars(estimator)), estimator.predict(ROWS[:40])
+    took = interrupted_after(0.2, lambda: estimator.fit(ROWS, LABELS, sample_weight=WEIGHTS))
+    print(f"{name}: {took:.3f} s")
+    assert took < 1.5
+    after = dict(vars(estimator))
+    assert {key: id(value) for key, value in after.items()} == {key: id(value) for key, value in before.items()}
+    np.testing.assert_array_equal(estimator.predict(ROWS[:40]), predicted)
+    took = interrupted_after(0.2, lambda: cross_val_score(LONG_FITS[name], ROWS, LABELS, cv=5))
+    print(f"{name}, in a cross-validation: {took:.3f} s")
+    assert took < 1.5
+
+
+@pytest.mark.parametrize("splits", ["stochastic", Axis(max_bins=255), WeightedOblique(max_bins=64)], ids=str)
+def test_ctrl_c_stops_a_fit_in_batches(splits):
+    tree = TopDownTreeClassifier(splits, max_leaf_nodes=2000, min_impurity_decrease=1e-12)
+    assert interrupted_after(0.2, lambda: tree.fit_batches(BATCHES)) < 1.5
+    assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
+
+
+def test_ctrl_c_stops_a_grid_search():
+    search = GridSearchCV(OptimalTreeClassifier(4), {"alpha": [0.001, 0.01]}, cv=3)
+    assert interrupted_after(0.4, lambda: search.fit(ROWS[:4000], LABELS[:4000])) < 1.5
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_ctrl_c_stops_a_long_fit_of_few_numbers(rng):
+    """A single column takes many levels: few numbers, much work."""
+    X, y = rng.normal(size=(130_000, 1)), rng.integers(0, 2, 130_000)
+    tree = TopDownTreeClassifier(growth="depth_first")
+    assert stops_soon(0.05, lambda: tree.fit(X, y))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -71,21 +158,6 @@ def test_an_error_in_a_progress_bar_stops_the_fit(rng):
     nothing = np.empty(0)
     with pytest.raises(RuntimeError, match="planted"):
         _core.grow_axis(
-            X,
-            y,
-            nothing,
-            2,
-            np.empty(0, np.int64),
-            0,
-            "gini",
-            0.0,
-            nothing,
-            "best_first",
-            -1,
-            -1,
-            1,
-            0.0,
-            0.0,
-            1,
-            broken,
-        )
+            _core.Table(X), y, nothing, 2, np.empty(0, np.int64), 0, 0, 0, "gini", 0.0, nothing, "best_first",
+            _core.Limits(), 1, broken,
+        )  # fmt: skip

@@ -52,7 +52,7 @@ def test_bounds_move_towards_each_other_and_never_cross():
     seen = []
     nothing = np.empty(0, np.int32)
     _core.solve_optimal(
-        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2, nothing, nothing, nothing, np.empty(0),
+        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2, nothing, nothing, nothing, np.empty(0), True,
         lambda objective, bound: seen.append((objective, bound)),
     )  # fmt: skip
     objective, bound = np.transpose(seen)
@@ -178,23 +178,31 @@ def test_a_small_memory_limit_does_not_change_the_result():
         np.testing.assert_array_equal(getattr(free.tree_, name), getattr(tight.tree_, name))
 
 
-def test_ctrl_c_keeps_the_best_tree():
+@pytest.mark.parametrize("method", ["exact", "lookahead"])
+def test_ctrl_c_keeps_the_best_tree_if_asked_to(method):
     X, y, weight = hard_problem()
+    if method == "lookahead":  # it ends by itself unless there is much to look at
+        X, y, weight = np.hstack([X, X**2, np.sin(X)]), y, weight
     timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     try:
         with pytest.warns(ConvergenceWarning, match="interrupted"):
-            tree = OptimalTreeClassifier(5, time_limit=20).fit(X, y, weight)
+            tree = OptimalTreeClassifier(5, method=method, time_limit=20, on_interrupt="keep").fit(X, y, weight)
     finally:
         timer.cancel()
     assert tree.status_ == "interrupted"
     assert tree.lower_bound_ <= tree.objective_ < 0.5
 
 
+def test_on_interrupt_has_two_values():
+    with pytest.raises(ValueError, match="on_interrupt='ask' is not known. Pass 'raise' or 'keep'"):
+        OptimalTreeClassifier(on_interrupt="ask").fit([[0.0], [1.0]], [0, 1])
+
+
 def test_a_second_ctrl_c_raises(monkeypatch):
     """The first ends the search and would keep its tree; one more before fit is over raises, and nothing is fitted."""
     X, y, weight = hard_problem()
-    tree = OptimalTreeClassifier(5, time_limit=30)
+    tree = OptimalTreeClassifier(5, time_limit=30, on_interrupt="keep")
     statuses = []
 
     def press_again(found, data):
