@@ -61,6 +61,7 @@ class Job:
     threads: int
     splits: SplitFamily
     progress: Callable[[int], None] | None = None
+    weight_exponent: int = 0  # weights of the data are divided by 2 to the power of this
 
     @property
     def n_classes(self) -> int:

@@ -24,6 +24,7 @@ from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import fit_data, set_data_attributes
+from boscage._weights import moderate_exponent
 from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
@@ -278,11 +279,16 @@ class TopDownTreeClassifier(TreeClassifier):
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         limits, seed = self._limits(passes.n_rows, passes.weight), self._seed(splits)
         job = Job(data, parts["criterion"], parts["growth"], limits, seed, n_threads(self.n_jobs), splits=splits)
+        job = replace(job, weight_exponent=passes.weight_exponent)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
         finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
         self._keep(finish(tree, job), job)
 
     def _keep(self, tree: Tree, job: Job) -> None:
+        if job.weight_exponent:
+            tree = replace(
+                tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent)
+            )
         self.tree_ = tree
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
@@ -346,8 +352,13 @@ class TopDownTreeClassifier(TreeClassifier):
             )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
+        exponent = moderate_exponent(total)
+        if exponent:
+            data = replace(data, weight=np.ldexp(data.weight, -exponent))
+            total = math.ldexp(total, -exponent)
         limits = self._limits(data.X.shape[0], total)
         job = Job(data, criterion, growth, limits, self._seed(splits), n_threads(self.n_jobs), splits=splits)
+        job = replace(job, weight_exponent=exponent)
         return replace(job, limits=splits.limits(job.limits, job)), leaf
 
     def _grow(self, job: Job) -> Tree:
