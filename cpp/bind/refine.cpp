@@ -120,8 +120,7 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
                       static_cast<double>((arrays.weights.rows + 1) * (call.epochs + 1));
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
-    standard = rf::make_standard(source, sample, pool, control);
-    rf::widen(standard, kLeastShare, source, sample, pool, control);
+    standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     rf::Polisher<T> polisher(source, standard, sample, soft_tree(arrays, standard), call.batch, pool, control);
     found = polisher.run({.epochs = call.epochs,
                           .learning_rate = call.learning_rate,
@@ -154,8 +153,7 @@ nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundS
   const double work = static_cast<double>(stored * source.width) * static_cast<double>(arrays.classes * call.max_iter);
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
-    rf::Standard standard = rf::make_standard(source, sample, pool, control);
-    rf::widen(standard, kLeastShare, source, sample, pool, control);
+    const rf::Standard standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     found = rf::fit_leaf_models<T>(source, standard, sample, members, view(call.shares), arrays.classes,
                                    {call.l2, call.max_iter, call.tolerance}, pool, control);
   });
@@ -171,7 +169,8 @@ nb::tuple polish_objective(const Strided2<T>& X, const In1<int32_t>& children_le
                            const In1<double>& logits, int64_t classes) {
   const auto d = static_cast<size_t>(X.shape(1));
   const std::vector<int64_t> n_categories(d, 0);
-  const rf::Standard standard{std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0)};
+  const rf::Standard standard{
+      std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0), {}, {}};
   const rf::RowSource source = rf::mapped_rows(dense_rows(X), RowMap{}, std::span(n_categories), true);
   const rf::Sample sample = bound.view(static_cast<int64_t>(X.shape(0)), classes);
   rf::SoftTree tree{

@@ -261,7 +261,7 @@ Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<doubl
   frame.shift = std::move(shift);
   frame.factor = std::move(factor);
   if (!frame.unit_rows && frame.has_constant) {  // (x, b) / sqrt(1 + b²) has norm at most 1
-    constexpr double kHuge = 1e150;  // its square would overflow
+    constexpr double kHuge = 1e150;              // its square would overflow
     const double b = settings.constant, shrink = b < kHuge ? 1 / std::sqrt(1 + b * b) : 1 / b;
     frame.factor.assign(static_cast<size_t>(columns), shrink);
     frame.constant = settings.constant * shrink;
@@ -301,10 +301,10 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
 }
 
 #define BOSCAGE_COMMA ,
-#define BOSCAGE_FRAME(Rows)                                                                                       \
-  template Range find_range(const TrainingRows<Rows>&, Pool&, const Control&);                                    \
-  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, const Range&, const ColumnUnits&,    \
-                            Pool&, const Control&);                                                               \
+#define BOSCAGE_FRAME(Rows)                                                                                           \
+  template Range find_range(const TrainingRows<Rows>&, Pool&, const Control&);                                        \
+  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, const Range&, const ColumnUnits&, Pool&, \
+                            const Control&);                                                                          \
   template void measure_norms(const Frame&, const Rows&, int64_t, int64_t, int64_t, double*);
 BOSCAGE_FRAME(Matrix<float>)
 BOSCAGE_FRAME(Matrix<double>)

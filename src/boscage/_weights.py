@@ -256,9 +256,12 @@ def moderate_exponent(total: float) -> int:
 
 
 def _range_shift(largest: float, count: int) -> int:
-    """Exponent by which weights are divided if their total would leave the range of doubles."""
+    """Exponent by which weights are divided if their total would leave the range of doubles.
+
+    Large weights stay large and small ones small, beside settings in units of weight.
+    """
     top = math.frexp(largest)[1] + math.frexp(count)[1]  # total < 2^top
-    return top if top > 1000 or top < -900 else 0
+    return top - 60 if top > 1000 else top + 60 if top < -900 else 0
 
 
 def _spacing(total: float) -> float:

@@ -286,9 +286,7 @@ class TopDownTreeClassifier(TreeClassifier):
 
     def _keep(self, tree: Tree, job: Job) -> None:
         if job.weight_exponent:
-            tree = replace(
-                tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent)
-            )
+            tree = replace(tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent))
         self.tree_ = tree
         self.trajectory_ = trajectory(tree, job.criterion.unit)
         set_data_attributes(self, job.data)
