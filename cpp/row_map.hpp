@@ -64,8 +64,8 @@ inline double scaled_by_halves(const RowMap& map, int64_t j, double x) {
   return half * (map.scale.empty() ? 2.0 : 2.0 * map.scale[column]);
 }
 
-// Rows of a smaller norm are divided by this: its reciprocal is a number.
-constexpr double kSmallestNorm = 0x1p-1020;
+// Rows of a smaller norm are divided by this: weights times its reciprocal are numbers.
+constexpr double kSmallestNorm = 0x1p-900;
 
 constexpr bool is_safe_square(double square) { return square > 1e-200 && square < 1e200; }
 
@@ -97,6 +97,21 @@ struct RowView {
 
   double dot_with(const double* weights, int64_t size) const {
     return dense != nullptr ? dot(weights, dense, size) : dot_sparse(columns, values, stored, weights);
+  }
+};
+
+// A dot product in units of 2^kExponent, in which no finite numbers overflow.
+struct SmallDot {
+  static constexpr int kExponent = 1200;
+  double value = 0;
+
+  void add(double weight, double x) { value += (weight * 0x1p-600) * (x * 0x1p-600); }
+  void add(const RowView& row, const double* weights, int64_t size) {
+    if (row.dense != nullptr) {
+      for (int64_t j = 0; j < size; ++j) add(weights[j], row.dense[j]);
+    } else {
+      for (int64_t k = 0; k < row.stored; ++k) add(weights[row.columns[k]], row.values[k]);
+    }
   }
 };
 

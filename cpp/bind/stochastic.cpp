@@ -59,7 +59,7 @@ struct FramedRows {
     }
     frame = st::make_frame(rows, how, range, units, pool, control);
     if constexpr (holds_doubles<Rows>) {
-      if (how.scale != st::Scale::unit || *std::min_element(frame.norm.begin(), frame.norm.end()) > 0x1p-900) return;
+      if (how.scale != st::Scale::unit || *std::min_element(frame.norm.begin(), frame.norm.end()) > 0x1p-780) return;
       read_in(st::common_unit(st::find_range(rows, pool, control)), range);
       if (units.is_empty()) return;
       how.constant *= units.unit[0];

@@ -12,8 +12,8 @@ namespace {
 constexpr double kLarge = 0x1p300, kSmall = 0x1p-300;
 // A column that is so many times as large as its range loses too many digits where its mean is taken off late.
 constexpr double kFar = 0x1p26;
-// Rows that are only divided by their norm: from here on sums of a few of their numbers could overflow.
-constexpr double kOverflows = 0x1p950, kAway = 0x1p-64;
+// Rows that are only divided by their norm: from here on their sums could overflow, and reciprocal norms vanish.
+constexpr double kOverflows = 0x1p800, kAway = 0x1p-300;
 
 // The power of two that brings a number near 1, as far as it can be represented.
 double unit_of(double size) {

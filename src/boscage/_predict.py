@@ -135,7 +135,10 @@ def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
         if seen is None:
             proba[start : start + _SLICE] = tree._native.proba(rows, threads)
         else:
-            proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = tree._native.soft_proba(tree.weights @ seen.T, threads)
+            # Terms of both signs may have overflowed.
+            proba[start : start + _SLICE] = tree._native.proba(rows, threads) if np.isnan(found[:, 0]).any() else found
     return proba
 
 
