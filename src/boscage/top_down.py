@@ -355,8 +355,8 @@ class TopDownTreeClassifier(TreeClassifier):
             data = replace(data, weight=np.ldexp(data.weight, -exponent))
             total = math.ldexp(total, -exponent)
         limits = self._limits(data.X.shape[0], total)
-        job = Job(data, criterion, growth, limits, self._seed(splits), n_threads(self.n_jobs), splits=splits)
-        job = replace(job, weight_exponent=exponent)
+        seed, threads = self._seed(splits), n_threads(self.n_jobs)
+        job = Job(data, criterion, growth, limits, seed, threads, splits=splits, weight_exponent=exponent)
         return replace(job, limits=splits.limits(job.limits, job)), leaf
 
     def _grow(self, job: Job) -> Tree:
