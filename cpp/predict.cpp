@@ -56,7 +56,8 @@ class Walker {
   }
 
   Sides soft_sides(int32_t node, int64_t row) {
-    return sides(tree_.routing, score(node, row) - tree_.threshold[at(node)]);
+    const double away = score(node, row) - tree_.threshold[at(node)];
+    return sides(tree_.routing, away == away ? away : careful_score(node, row));
   }
 
   // Probability of reaching each node, parents before children.
@@ -126,6 +127,23 @@ class Walker {
     return dot_sparse(columns, values, stored, mapper_.seen().dense);
   }
 
+  // The distance to the threshold where terms of both signs overflow.
+  double careful_score(int32_t node, int64_t row) {
+    const LinearWeights& weights = tree_.weights;
+    const int64_t test = tree_.linear_row[at(node)];
+    load(row);
+    SmallDot sum;
+    if (!weights.is_sparse()) {
+      sum.add(mapper_.seen(), weights.dense.data() + test * weights.columns, weights.columns);
+    } else {
+      const auto begin = static_cast<size_t>(weights.offsets[static_cast<size_t>(test)]);
+      const auto end = static_cast<size_t>(weights.offsets[static_cast<size_t>(test) + 1]);
+      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], mapper_.seen().dense[weights.indices[k]]);
+    }
+    sum.add(-1.0, tree_.threshold[at(node)]);
+    return std::ldexp(sum.value, SmallDot::kExponent);
+  }
+
   // A test of a few columns reads only these, however wide the row is.
   double few_terms(const int64_t* columns, const double* values, int64_t stored, int64_t row) const {
     LaneSum sum;
@@ -162,9 +180,26 @@ class Walker {
       model_[static_cast<size_t>(c)] =
           mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[static_cast<size_t>(line)];
     }
+    if (!is_finite_row(model_.data(), k)) return careful_model(leaf);
     const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(v - top);
+    for (double& v : model_) v /= total;
+  }
+
+  // The same for scores that overflow: all but the largest have no share.
+  void careful_model(int64_t leaf) {
+    const int64_t k = tree_.classes, d = predictor_.columns();
+    for (int64_t c = 0; c < k; ++c) {
+      const int64_t line = leaf * k + c;
+      SmallDot sum;
+      sum.add(mapper_.plain(), tree_.coef.data() + line * d, d);
+      sum.add(1.0, tree_.intercept[static_cast<size_t>(line)]);
+      model_[static_cast<size_t>(c)] = sum.value;
+    }
+    const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
+    double total = 0.0;
+    for (double& v : model_) total += v = std::exp(std::ldexp(v - top, SmallDot::kExponent));
     for (double& v : model_) v /= total;
   }
 

@@ -57,12 +57,24 @@ inline double scaled(const RowMap& map, int64_t j, double x) {
   return x;
 }
 
+// The same where x - shift may overflow.
+inline double scaled_by_halves(const RowMap& map, int64_t j, double x) {
+  const auto column = static_cast<size_t>(j);
+  const double half = 0.5 * x - (map.shift.empty() ? 0.0 : 0.5 * map.shift[column]);
+  return half * (map.scale.empty() ? 2.0 : 2.0 * map.scale[column]);
+}
+
+// Rows of a smaller norm are divided by this: weights times its reciprocal are numbers.
+constexpr double kSmallestNorm = 0x1p-900;
+
+constexpr bool is_safe_square(double square) { return square > 1e-200 && square < 1e200; }
+
 // Divides a row by its norm. Where squares would overflow or vanish the largest entry is divided out first; an entry
 // that has itself overflowed counts as the largest number there is.
 inline void make_unit_row(double* row, int64_t size, double square) {
   if (std::isnan(square)) return;  // a row with missing values has no length: it is left as it is
   double divisor = std::sqrt(square);
-  if (!(square > 1e-200 && square < 1e200)) {
+  if (!is_safe_square(square)) {
     double largest = 0;
     for (int64_t j = 0; j < size; ++j) {
       constexpr double most = std::numeric_limits<double>::max();
@@ -72,6 +84,7 @@ inline void make_unit_row(double* row, int64_t size, double square) {
     if (!(largest > 0)) return;
     for (int64_t j = 0; j < size; ++j) row[j] /= largest;
     divisor = std::sqrt(dot(row, row, size));
+    if (largest < kSmallestNorm && largest * divisor < kSmallestNorm) divisor = kSmallestNorm / largest;
   }
   for (int64_t j = 0; j < size; ++j) row[j] /= divisor;
 }
@@ -84,6 +97,21 @@ struct RowView {
 
   double dot_with(const double* weights, int64_t size) const {
     return dense != nullptr ? dot(weights, dense, size) : dot_sparse(columns, values, stored, weights);
+  }
+};
+
+// A dot product in units of 2^kExponent, in which no finite numbers overflow.
+struct SmallDot {
+  static constexpr int kExponent = 1200;
+  double value = 0;
+
+  void add(double weight, double x) { value += (weight * 0x1p-600) * (x * 0x1p-600); }
+  void add(const RowView& row, const double* weights, int64_t size) {
+    if (row.dense != nullptr) {
+      for (int64_t j = 0; j < size; ++j) add(weights[j], row.dense[j]);
+    } else {
+      for (int64_t k = 0; k < row.stored; ++k) add(weights[row.columns[k]], row.values[k]);
+    }
   }
 };
 
@@ -167,7 +195,11 @@ class RowMapper {
     if (map_.has_constant) seen_dense_[static_cast<size_t>(d)] = map_.constant;
     if (map_.unit_rows) {
       const int64_t size = d + (map_.has_constant ? 1 : 0);
-      make_unit_row(seen_dense_.data(), size, dot(seen_dense_.data(), seen_dense_.data(), size));
+      const double square = dot(seen_dense_.data(), seen_dense_.data(), size);
+      if (!is_safe_square(square) && plain_.dense != nullptr)
+        for (int64_t j = 0; j < d; ++j)
+          seen_dense_[static_cast<size_t>(j)] = scaled_by_halves(map_, j, plain_.dense[j]);
+      make_unit_row(seen_dense_.data(), size, square);
     }
     seen_ = {.dense = seen_dense_.data()};
   }

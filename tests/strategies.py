@@ -130,3 +130,49 @@ def trees(draw, kinds=KINDS):
         named=draw(st.booleans()),
         dtype=draw(st.sampled_from(["float64", "float32"])),
     )
+
+
+def _wide_column(rng, n, dtype):
+    """A column from anywhere in the range of its type: tiny, huge, constant, far from zero, or a mixture."""
+    largest, (low, high) = float(np.finfo(dtype).max), (-140, 120) if dtype == np.float32 else (-1060, 1015)
+    plain = rng.normal(size=n) if rng.random() < 0.6 else rng.integers(-3, 4, n).astype(float)
+    kind = rng.integers(8)
+    if kind == 1:
+        return np.ldexp(plain, rng.integers(low, high))
+    if kind == 2:
+        return np.full(n, np.ldexp(1.3, rng.integers(low, high)))
+    if kind == 3:
+        return plain + 10.0 ** rng.uniform(3, 16)
+    if kind == 4:
+        return np.where(rng.random(n) < 0.2, rng.choice([-largest, largest]), plain)
+    if kind == 5:
+        return np.where(rng.random(n) < 0.5, largest, -largest)
+    if kind == 6:
+        return np.ldexp(plain, rng.integers(low, high, n))
+    if kind == 7:
+        return np.ldexp(plain + 10.0 ** rng.uniform(0, 15), rng.integers(low, high - 60))
+    return plain
+
+
+def wide_rows(seed):
+    """Few rows with numbers and weights from the whole range of floats: X, y and weights or None."""
+    rng = np.random.default_rng(seed)
+    dtype = np.float32 if rng.random() < 0.3 else np.float64
+    n, d = rng.integers(2, 40), rng.integers(1, 5)
+    with np.errstate(over="ignore", under="ignore"):
+        X = np.column_stack([_wide_column(rng, n, dtype) for _ in range(d)]).astype(dtype)
+    X = np.clip(X, -np.finfo(dtype).max, np.finfo(dtype).max)
+    weights = {
+        0: None,
+        1: np.full(n, 10.0 ** rng.uniform(-300, 300)),
+        2: 10.0 ** rng.uniform(-300, 300, n),
+        3: rng.integers(1, 4, n).astype(float),
+    }
+    return X, rng.integers(0, rng.integers(2, 4), n), weights[int(rng.integers(4))]
+
+
+@st.composite
+def wide_data(draw):
+    """As `wide_rows`, and a generator for whatever else a test draws."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    return *wide_rows(seed), np.random.default_rng(seed + 1)

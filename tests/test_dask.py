@@ -377,3 +377,18 @@ def test_no_client(data, monkeypatch):
 def test_parameters_are_those_of_the_local_class():
     own = {"client", "max_message_mb", "retries", "timeout", "deadline"}
     assert set(TopDownTreeClassifier().get_params()) == set(LocalClassifier().get_params()) | own
+
+
+@pytest.mark.parametrize("family", [StochasticLinear(), WeightedOblique(max_bins=16)])
+def test_the_largest_numbers_and_columns_far_from_zero_give_the_bytes_of_fit(client, family):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    X[rng.random((100, 3)) < 0.1] = np.finfo(np.float64).max
+    X[:, 0] = rng.normal(size=100) + 1e14
+    y, w = rng.integers(0, 2, 100), 10.0 ** rng.uniform(-300, 300, 100)
+    settings = {"criterion": "entropy", "max_leaf_nodes": 6, "random_state": 0}
+    local = LocalClassifier(family, **settings).fit(X, y, sample_weight=w)
+    spread = TopDownTreeClassifier(family, client=client, **settings)
+    spread.fit(*(da.from_array(part, chunks=(40, *part.shape[1:])) for part in (X, y)), da.from_array(w, chunks=40))
+    assert spread.tree_ == local.tree_
+    assert local.get_n_leaves() > 1

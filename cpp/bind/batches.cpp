@@ -281,10 +281,23 @@ void bind_batches(nb::module_& module) {
       nb::arg("low").noconvert(), nb::arg("high").noconvert());
   module.def(
       "reciprocal_deviations",
-      [](const In1<double>& variance, const In1<double>& low, const In1<double>& high) {
-        return give(st::to_factor(copy(variance), {copy(low), copy(high)}));
+      [](const In1<double>& variance, const In1<double>& low, const In1<double>& high, const In1<double>& centre,
+         const In1<double>& unit) {
+        return give(st::to_factor(copy(variance), {copy(low), copy(high)}, {copy(centre), copy(unit)}));
       },
-      nb::arg("variance").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert());
+      nb::arg("variance").noconvert(), nb::arg("low").noconvert(), nb::arg("high").noconvert(),
+      nb::arg("centre").noconvert(), nb::arg("unit").noconvert());
+  const auto bind_units = [&](const char* name, st::ColumnUnits (*find)(const st::Range&)) {
+    module.def(
+        name,
+        [find](const In1<double>& low, const In1<double>& high) {
+          st::ColumnUnits units = find({copy(low), copy(high)});
+          return nb::make_tuple(give(std::move(units.centre)), give(std::move(units.unit)));
+        },
+        nb::arg("low").noconvert(), nb::arg("high").noconvert());
+  };
+  bind_units("column_units", st::find_units);
+  bind_units("common_unit", st::common_unit);
 }
 
 }  // namespace boscage::bind

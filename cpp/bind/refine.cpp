@@ -1,5 +1,6 @@
 // Work on a grown tree: joint refinement of its tests, linear models in its leaves, content hashes of rows.
 #include <algorithm>
+#include <cmath>
 
 #include "bound_predictor.hpp"
 #include "refine/hash.hpp"
@@ -54,6 +55,30 @@ struct LeafModelCall {
   int threads;
 };
 
+// Tests whose terms are beyond 2^±60 are brought near 1: single precision holds no more.
+constexpr int kModerate = 60;
+
+int exponent_of(double x) { return x == 0 ? -100000 : std::ilogb(x); }
+
+// a b 2^exponent, where a b alone may be no number.
+double product(double a, double b, int exponent) {
+  if (exponent == 0) return a * b;
+  int p = 0, q = 0;
+  const double x = std::frexp(a, &p), y = std::frexp(b, &q);
+  return std::ldexp(x * y, p + q + exponent);
+}
+
+// The power of two by which a test is multiplied: its length means nothing, it is stretched before it is refined.
+int moderate(const double* w, int64_t columns, double threshold, const rf::Standard& standard) {
+  int top = exponent_of(threshold);
+  for (int64_t j = 0; j < columns; ++j) {
+    const auto column = static_cast<size_t>(j);
+    const int size = std::max(exponent_of(standard.deviation[column]), exponent_of(standard.mean[column]));
+    top = std::max(top, exponent_of(w[j]) + size);
+  }
+  return top < -10000 || std::abs(top) <= kModerate ? 0 : -top;
+}
+
 // The tests of a linear tree over standardised columns, the bias last.
 rf::SoftTree soft_tree(const TreeArrays& tree, const rf::Standard& standard) {
   rf::SoftTree out;
@@ -67,11 +92,12 @@ rf::SoftTree soft_tree(const TreeArrays& tree, const rf::Standard& standard) {
     if (tree.feature[node] != -2 || tree.weights.is_sparse())
       throw std::invalid_argument("Only trees of linear tests with dense weights can be polished.");
     const double* w = tree.weights.dense.data() + tree.linear_row[node] * columns;
-    double bias = -tree.threshold[node];
+    const int exponent = moderate(w, columns, tree.threshold[node], standard);
+    double bias = -std::ldexp(tree.threshold[node], exponent);
     for (int64_t j = 0; j < columns; ++j) {
       const auto column = static_cast<size_t>(j);
-      out.theta.push_back(w[j] * standard.deviation[column]);
-      bias += w[j] * standard.mean[column];
+      out.theta.push_back(product(w[j], standard.deviation[column], exponent));
+      bias += product(w[j], standard.mean[column], exponent);
     }
     out.theta.push_back(bias);
   }
@@ -120,8 +146,7 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
                       static_cast<double>((arrays.weights.rows + 1) * (call.epochs + 1));
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
-    standard = rf::make_standard(source, sample, pool, control);
-    rf::widen(standard, kLeastShare, source, sample, pool, control);
+    standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     rf::Polisher<T> polisher(source, standard, sample, soft_tree(arrays, standard), call.batch, pool, control);
     found = polisher.run({.epochs = call.epochs,
                           .learning_rate = call.learning_rate,
@@ -154,8 +179,7 @@ nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundS
   const double work = static_cast<double>(stored * source.width) * static_cast<double>(arrays.classes * call.max_iter);
   run(work < kShortWork, progress, [&](Control& control) {
     Pool pool(call.threads);
-    rf::Standard standard = rf::make_standard(source, sample, pool, control);
-    rf::widen(standard, kLeastShare, source, sample, pool, control);
+    const rf::Standard standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     found = rf::fit_leaf_models<T>(source, standard, sample, members, view(call.shares), arrays.classes,
                                    {call.l2, call.max_iter, call.tolerance}, pool, control);
   });
@@ -171,7 +195,8 @@ nb::tuple polish_objective(const Strided2<T>& X, const In1<int32_t>& children_le
                            const In1<double>& logits, int64_t classes) {
   const auto d = static_cast<size_t>(X.shape(1));
   const std::vector<int64_t> n_categories(d, 0);
-  const rf::Standard standard{std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0)};
+  const rf::Standard standard{
+      std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0), {}, {}};
   const rf::RowSource source = rf::mapped_rows(dense_rows(X), RowMap{}, std::span(n_categories), true);
   const rf::Sample sample = bound.view(static_cast<int64_t>(X.shape(0)), classes);
   rf::SoftTree tree{

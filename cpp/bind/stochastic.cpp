@@ -4,6 +4,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
 #include "arrays.hpp"
 #include "grow.hpp"
 #include "run.hpp"
@@ -35,21 +39,60 @@ st::Search make_search(const std::string& name) {
 using Settings = StochasticSettings;
 
 template <class Rows>
+constexpr bool holds_doubles = std::is_same_v<decltype(Rows::data), const double*>;
+
+// Rows as their sums are made, and how tests see them. Single precision is always read as it is.
+template <class Rows>
+struct FramedRows {
+  st::TrainingRows<Rows> rows;
+  st::Frame frame;
+  st::ColumnUnits units;
+  std::vector<double> values;  // of rows that are not read as they are
+
+  FramedRows(const Rows& X, const Settings& settings, Pool& pool, const Control& control)
+      : rows{X, view(settings.y), view(settings.weight), settings.classes} {
+    st::FrameSettings how = settings.frame;
+    st::Range range;
+    if (how.scale == st::Scale::standard) {
+      range = st::find_range(rows, pool, control);
+      if constexpr (holds_doubles<Rows>) read_in(st::find_units(range), range);
+    }
+    frame = st::make_frame(rows, how, range, units, pool, control);
+    if constexpr (holds_doubles<Rows>) {
+      if (how.scale != st::Scale::unit || *std::min_element(frame.norm.begin(), frame.norm.end()) > 0x1p-780) return;
+      read_in(st::common_unit(st::find_range(rows, pool, control)), range);
+      if (units.is_empty()) return;
+      how.constant *= units.unit[0];
+      frame = st::make_frame(rows, how, range, units, pool, control);
+    }
+  }
+
+ private:
+  void read_in(st::ColumnUnits found, st::Range& range) {
+    units = std::move(found);
+    if (units.is_empty()) return;
+    rows.X = st::read_rows(rows.X, units, values);
+    if (!range.low.empty()) range = units.of(std::move(range));
+  }
+};
+
+template <class Rows>
 nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::object progress) {
   Grown tree;
-  st::Frame frame;
+  std::optional<FramedRows<Rows>> framed;
   const bool is_short = numbers <= kShortWork && settings.grow.solve.search == st::Search::exact;
   run(is_short, progress, [&](Control& control) {
     Pool pool(settings.threads);
-    const st::TrainingRows<Rows> rows{X, view(settings.y), view(settings.weight), settings.classes};
-    frame = st::make_frame(rows, settings.frame, pool, control);
-    st::MemoryGrowth<Rows> growth(rows, frame, settings.criterion, settings.grow, pool, control);
+    framed.emplace(X, settings, pool, control);
+    st::MemoryGrowth<Rows> growth(framed->rows, framed->frame, settings.criterion, settings.grow, pool, control);
     tree = flatten(growth.grow(settings.limits, settings.order), settings.criterion);
   });
+  st::Frame& frame = framed->frame;
+  framed->units.undo(frame.shift, frame.factor);
   nb::dict out = to_dict(std::move(tree), settings.classes, frame.width());
   out["shift"] = give(std::move(frame.shift));
   out["scale"] = give(std::move(frame.factor));
-  out["constant"] = frame.constant;
+  out["constant"] = frame.unit_rows ? settings.frame.constant : frame.constant;
   return out;
 }
 

@@ -12,9 +12,11 @@ namespace boscage {
 
 namespace {
 
-// A column that varies less than this, or less than rounding beside its mean, is constant.
-constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 1e-14;
-// The sums of a column that never changes may be off by this share of its value.
+// A column that varies by less is constant: the reciprocal of a much smaller deviation is no number.
+constexpr double kSmallestDeviation = 1e-290;
+// So is one whose numbers differ by their last rounding alone.
+constexpr double kRelativeNoise = 0x1p-52;
+// Where the deviation is less than this share of the mean, sums of plain numbers lose too many digits.
 constexpr double kNoiseOfSums = 1e-9;
 
 // What is added up for a value: its distance to a centre in some unit, or the square of that.
@@ -217,16 +219,37 @@ Range range_of(const Rows& X, std::span<const double> weight, int64_t column) {
   return range;
 }
 
-// The mean of equal numbers is that number, whatever its sum was rounded to: else a value that is missing would differ
-// from all those that are there.
+// Columns that vary little for their size are measured from the middle of their range: such differences are exact. The
+// mean of equal numbers is that number: else a value that is missing would differ from all those that are there.
 template <class Rows>
-void settle_constants(const Rows& X, std::span<const double> weight, const Control& control, Scaling& scaling) {
+void settle_far_columns(const Rows& X, std::span<const double> weight, const Control& control, Scaling& scaling) {
   for (size_t j = 0; j < scaling.mean.size(); ++j) {
-    if (scaling.mean[j] == 0 || scaling.deviation[j] > kNoiseOfSums * std::abs(scaling.mean[j])) continue;
+    double &mean = scaling.mean[j], &deviation = scaling.deviation[j];
+    if (mean == 0 || deviation > kNoiseOfSums * std::abs(mean)) continue;
     control.check();
-    const Range range = range_of(X, weight, static_cast<int64_t>(j));
-    scaling.mean[j] = std::clamp(scaling.mean[j], range.low, range.high);
-    if (range.low == range.high) scaling.deviation[j] = scaling.inverse[j] = 0;
+    const auto column = static_cast<int64_t>(j);
+    const Range range = range_of(X, weight, column);
+    mean = std::clamp(mean, range.low, range.high);
+    deviation = scaling.inverse[j] = 0;
+    if (!(range.low < range.high)) continue;
+    const double unit = std::ldexp(1.0, std::clamp(std::ilogb(range.high - range.low), -1000, 1000));
+    const double start = range.low / 2 + range.high / 2;
+    const auto average = [&](double centre, bool squared) {
+      double sum = 0, all = 0;
+      for (int64_t row = 0; row < X.rows; ++row) {
+        const double w = weight.empty() ? 1.0 : weight[static_cast<size_t>(row)];
+        const double off = (static_cast<double>(X(row, column)) - centre) / unit;
+        if (off != off || !(w > 0)) continue;
+        sum += w * (squared ? off * off : off);
+        all += w;
+      }
+      return sum / all;
+    };
+    mean = std::clamp(start + average(start, false) * unit, range.low, range.high);
+    const double found = std::sqrt(average(mean, true)) * unit;
+    if (!(found > kRelativeNoise * std::abs(mean)) || !(found > kSmallestDeviation)) continue;
+    deviation = found;
+    scaling.inverse[j] = 1.0 / found;
   }
 }
 
@@ -254,7 +277,7 @@ Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, co
   ColumnSums<Rows> sums(X, weight, pool, control);
   Scaling scaling = scaling_in_units(X, std::vector<double>(static_cast<size_t>(X.columns), 1.0), sums);
   if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(X), sums);
-  settle_constants(X, weight, control, scaling);
+  settle_far_columns(X, weight, control, scaling);
   return scaling;
 }
 

@@ -11,8 +11,38 @@ namespace boscage::refine {
 
 namespace {
 
-// A column that varies less than this, or less than rounding beside its mean, is constant.
-constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 1e-14;
+// A column that varies by less is constant, and so is one whose numbers differ by their last rounding alone.
+constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 0x1p-52;
+// Columns beyond these sizes are measured in a unit of their own, those so many times as large as their range from the
+// middle of it: squares neither overflow nor vanish, and sums keep their digits.
+constexpr double kLarge = 1e100, kSmall = 1e-100, kFar = 0x1p26;
+
+// How distances are measured in a column: (x - centre) / unit.
+class Measure {
+ public:
+  Measure(double low, double high) {
+    const double width = high - low, size = std::max(std::abs(low), std::abs(high));
+    if (width > 0 && size > kFar * width) centre_ = low / 2 + high / 2;
+    if (size > kLarge || size < kSmall || centre_ != 0)
+      unit_ = std::ldexp(1.0, std::clamp(exponent(low, high), -1000, 1000));
+    special_ = centre_ != 0 || unit_ != 1;
+  }
+
+  bool is_special() const { return special_; }
+  double unit() const { return unit_; }
+  double away(double x) const { return special_ ? 2 * ((0.5 * x - 0.5 * centre_) / unit_) : x - centre_; }
+  double undo(double away) const { return special_ ? centre_ + away * unit_ : away; }
+  void move_to(double centre) { centre_ = centre; }
+
+ private:
+  static int exponent(double low, double high) {
+    const double half = high / 2 - low / 2;
+    return half > 0 ? std::ilogb(half) + 1 : 0;
+  }
+
+  double centre_ = 0, unit_ = 1;
+  bool special_ = false;
+};
 
 // Weighted sums of value(x_j, j) over all rows, in blocks.
 template <class Value>
@@ -37,43 +67,7 @@ std::vector<double> column_sums(const RowSource& source, const Sample& sample, P
   return parts;
 }
 
-// Sixteen bits for each entry, drawn by the row's number and the round.
-void drop(const Dropout& dropout, uint64_t row, double* values, int64_t columns) {
-  const auto limit = static_cast<uint64_t>(dropout.rate * 65536);
-  const double stretch = 1 / (1 - static_cast<double>(limit) / 65536);
-  const uint64_t stream = mix(row + 1) ^ dropout.round;
-  uint64_t bits = 0;
-  for (int64_t j = 0; j < columns; ++j) {
-    if (j % 4 == 0) bits = draw_bits(dropout.seed, stream, static_cast<uint64_t>(j));
-    values[j] = (bits & 0xffff) < limit ? 0.0 : values[j] * stretch;
-    bits >>= 16;
-  }
-}
-
-}  // namespace
-
-Standard make_standard(const RowSource& source, const Sample& sample, Pool& pool, const Control& control) {
-  double total = 0;
-  for (const double w : sample.weight) total += w;
-  Standard out;
-  out.mean = column_sums(source, sample, pool, control, [&](double x, int64_t) { return x / total; });
-  out.deviation = column_sums(source, sample, pool, control, [&](double x, int64_t j) {
-    const double away = x - out.mean[static_cast<size_t>(j)];
-    return away * (away / total);
-  });
-  for (size_t j = 0; j < out.mean.size(); ++j) {
-    double& deviation = out.deviation[j];
-    deviation = std::sqrt(deviation);
-    const bool varies = deviation > kSmallestDeviation && deviation > kRelativeNoise * std::abs(out.mean[j]) &&
-                        std::isfinite(deviation);
-    if (!varies) deviation = 0;
-    out.inverse.push_back(varies ? 1 / deviation : 0.0);
-  }
-  return out;
-}
-
-void widen(Standard& standard, double share, const RowSource& source, const Sample& sample, Pool& pool,
-           const Control& control) {
+void find_ranges(const RowSource& source, const Sample& sample, Pool& pool, const Control& control, Standard& out) {
   const auto width = static_cast<size_t>(source.width);
   const int64_t blocks = block_count(sample.size());
   constexpr double kNone = std::numeric_limits<double>::infinity();
@@ -92,18 +86,61 @@ void widen(Standard& standard, double share, const RowSource& source, const Samp
       }
     }
   });
-  for (size_t j = 0; j < width; ++j) {
-    if (standard.inverse[j] == 0) continue;
-    double low = kNone, high = -kNone;
-    for (size_t at = j; at < least.size(); at += width) {
-      low = std::min(low, least[at]);
-      high = std::max(high, most[at]);
-    }
-    const double wide = share * high - share * low;
-    if (!(wide > standard.deviation[j]) || !std::isfinite(wide)) continue;
-    standard.deviation[j] = wide;
-    standard.inverse[j] = 1 / wide;
+  out.low.assign(width, kNone);
+  out.high.assign(width, -kNone);
+  for (size_t at = 0; at < least.size(); ++at) {
+    out.low[at % width] = std::min(out.low[at % width], least[at]);
+    out.high[at % width] = std::max(out.high[at % width], most[at]);
   }
+}
+
+// Sixteen bits for each entry, drawn by the row's number and the round.
+void drop(const Dropout& dropout, uint64_t row, double* values, int64_t columns) {
+  const auto limit = static_cast<uint64_t>(dropout.rate * 65536);
+  const double stretch = 1 / (1 - static_cast<double>(limit) / 65536);
+  const uint64_t stream = mix(row + 1) ^ dropout.round;
+  uint64_t bits = 0;
+  for (int64_t j = 0; j < columns; ++j) {
+    if (j % 4 == 0) bits = draw_bits(dropout.seed, stream, static_cast<uint64_t>(j));
+    values[j] = (bits & 0xffff) < limit ? 0.0 : values[j] * stretch;
+    bits >>= 16;
+  }
+}
+
+}  // namespace
+
+Standard make_standard(const RowSource& source, const Sample& sample, double share, Pool& pool,
+                       const Control& control) {
+  double total = 0;
+  for (const double w : sample.weight) total += w;
+  const auto width = static_cast<size_t>(source.width);
+  Standard out{std::vector<double>(width), std::vector<double>(width), std::vector<double>(width), {}, {}};
+  find_ranges(source, sample, pool, control, out);
+  std::vector<Measure> measures;
+  for (size_t j = 0; j < width; ++j) measures.emplace_back(out.low[j], out.high[j]);
+  out.mean = column_sums(source, sample, pool, control,
+                         [&](double x, int64_t j) { return measures[static_cast<size_t>(j)].away(x) / total; });
+  for (size_t j = 0; j < width; ++j) {
+    out.mean[j] = measures[j].undo(out.mean[j]);
+    if (measures[j].is_special() || !std::isfinite(out.mean[j]))  // rounded up to infinity
+      out.mean[j] = std::clamp(out.mean[j], out.low[j], out.high[j]);
+    measures[j].move_to(out.mean[j]);
+  }
+  out.deviation = column_sums(source, sample, pool, control, [&](double x, int64_t j) {
+    const double away = measures[static_cast<size_t>(j)].away(x);
+    return away * (away / total);
+  });
+  for (size_t j = 0; j < width; ++j) {
+    double& deviation = out.deviation[j];
+    deviation = std::sqrt(deviation) * measures[j].unit();
+    const bool varies = out.low[j] < out.high[j] && deviation > kSmallestDeviation &&
+                        deviation > kRelativeNoise * std::abs(out.mean[j]) && std::isfinite(deviation);
+    if (!varies) deviation = 0;
+    const double wide = share * out.high[j] - share * out.low[j];
+    if (varies && wide > deviation && std::isfinite(wide)) deviation = wide;
+    out.inverse[j] = varies ? 1 / deviation : 0.0;
+  }
+  return out;
 }
 
 template <class T>
@@ -146,7 +183,9 @@ void Batch<T>::fill_panel(const Sample& sample, std::span<const int64_t> chosen,
     if (there) readers_[static_cast<size_t>(thread)]->read(sample.rows[number], row);
     for (int64_t j = 0; j + 1 < width_; ++j) {
       const auto column = static_cast<size_t>(j);
-      row[j] = there ? (row[j] - standard_.mean[column]) * standard_.inverse[column] : 0.0;
+      // Halves cannot overflow where x - mean could.
+      const double half = 0.5 * row[j] - 0.5 * standard_.mean[column];
+      row[j] = there ? half * (2 * standard_.inverse[column]) : 0.0;
     }
     if (there && dropout.rate > 0) drop(dropout, number, row, width_ - 1);
     row[width_ - 1] = there ? 1.0 : 0.0;

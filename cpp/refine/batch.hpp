@@ -24,14 +24,12 @@ struct Sample {
 
 struct Standard {
   std::vector<double> mean, deviation, inverse;  // inverse: 1 / deviation, 0 for a constant column
+  std::vector<double> low, high;                 // smallest and largest number
 };
 
-Standard make_standard(const RowSource& source, const Sample& sample, Pool& pool, const Control& control);
-
-// Deviations raised to this share of the column's range: a column that is almost always the same, as a pixel at the
+// Deviations are raised to this share of the column's range: a column that is almost always the same, as a pixel at the
 // border, would otherwise tower over all others in the few rows where it is not.
-void widen(Standard& standard, double share, const RowSource& source, const Sample& sample, Pool& pool,
-           const Control& control);
+Standard make_standard(const RowSource& source, const Sample& sample, double share, Pool& pool, const Control& control);
 
 // Entries put to their column's mean at random, the others stretched so that sums keep their mean.
 struct Dropout {

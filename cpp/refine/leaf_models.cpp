@@ -56,6 +56,8 @@ Standard centred(const RowSource& source, const Standard& standard, const LeafRo
     reader->read(leaf.rows[i], row.data());
     for (size_t j = 0; j < row.size(); ++j) out.mean[j] += leaf.weight[i] / leaf.total * row[j];
   }
+  for (size_t j = 0; j < row.size(); ++j)  // the mean of the largest numbers may be rounded up to infinity
+    if (!std::isfinite(out.mean[j])) out.mean[j] = std::clamp(out.mean[j], standard.low[j], standard.high[j]);
   return out;
 }
 

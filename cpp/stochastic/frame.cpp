@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dot.hpp"
+#include "row_map.hpp"
 #include "stochastic/reduce.hpp"
 
 namespace boscage::stochastic {
@@ -54,9 +55,10 @@ std::vector<double> sum_blocks(const TrainingRows<Rows>& rows, size_t size, Pool
   return sum.total();
 }
 
-// Smallest and largest value of each column; zeros that are not stored count.
+}  // namespace
+
 template <class Rows>
-Range ranges(const TrainingRows<Rows>& rows, Pool& pool, const Control& control) {
+Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto d = static_cast<size_t>(rows.X.columns);
   std::vector<Range> parts(static_cast<size_t>(pool.threads()));
@@ -94,6 +96,13 @@ Range ranges(const TrainingRows<Rows>& rows, Pool& pool, const Control& control)
   return all;
 }
 
+namespace {
+
+// A column that varies by less is constant: no double holds the reciprocal of a much smaller deviation.
+constexpr double kSmallestDeviation = 1e-290;
+// So is one whose numbers differ by their last rounding alone.
+constexpr double kRelativeNoise = 0x1p-52;
+
 double square_away(const std::vector<double>& shift, const std::vector<double>& per_unit, size_t j, double x) {
   const double away = (x - shift[j]) * per_unit[j];
   return away * away;
@@ -101,15 +110,15 @@ double square_away(const std::vector<double>& shift, const std::vector<double>& 
 
 // Weighted means and standard deviations; a constant column gets factor 0.
 template <class Rows>
-std::pair<std::vector<double>, std::vector<double>> standardise(const TrainingRows<Rows>& rows, Pool& pool,
+std::pair<std::vector<double>, std::vector<double>> standardise(const TrainingRows<Rows>& rows, const Range& range,
+                                                                const ColumnUnits& units, Pool& pool,
                                                                 const Control& control) {
   const auto d = static_cast<size_t>(rows.X.columns);
-  const Range range = ranges(rows, pool, control);
   const double unit = weight_unit(
       sum_blocks(rows, 1, pool, control, [&](int64_t row, double* sum) { sum[0] += rows.weight_of(row); })[0]);
   const auto mean =
       sum_blocks(rows, d + 1, pool, control, [&](int64_t row, double* sum) { add_to_mean(rows, row, unit, sum); });
-  auto shift = to_shift(mean, range);
+  auto shift = to_shift(mean, range, units);
   const auto per_unit = units_of(range);
   auto variance = sum_blocks(rows, is_sparse<Rows> ? 2 * d : d, pool, control,
                              [&](int64_t row, double* sum) { add_to_variance(rows, row, unit, shift, per_unit, sum); });
@@ -121,7 +130,7 @@ std::pair<std::vector<double>, std::vector<double>> standardise(const TrainingRo
     variance[j] /= mean[d];
   }
   variance.resize(d);
-  return {std::move(shift), to_factor(variance, range)};
+  return {std::move(shift), to_factor(variance, range, units)};
 }
 
 // Correction terms cost no time in the passes; columns far from 0 for their spread would lose digits by them, and so
@@ -216,12 +225,6 @@ void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, c
   });
 }
 
-double Range::unit(size_t j) const {
-  int exponent = 0;
-  std::frexp(high[j] / 2 - low[j] / 2, &exponent);
-  return std::ldexp(1.0, std::max(exponent, -1000));
-}
-
 std::vector<double> units_of(const Range& range) {
   std::vector<double> per_unit(range.low.size(), 0.0);
   for (size_t j = 0; j < per_unit.size(); ++j)
@@ -229,18 +232,21 @@ std::vector<double> units_of(const Range& range) {
   return per_unit;
 }
 
-std::vector<double> to_shift(const std::vector<double>& sums, const Range& range) {
+std::vector<double> to_shift(const std::vector<double>& sums, const Range& range, const ColumnUnits& units) {
   std::vector<double> shift(sums.begin(), sums.end() - 1);
-  for (size_t j = 0; j < shift.size(); ++j) shift[j] = std::clamp(shift[j] / sums.back(), range.low[j], range.high[j]);
+  for (size_t j = 0; j < shift.size(); ++j)
+    shift[j] = units.settle(std::clamp(shift[j] / sums.back(), range.low[j], range.high[j]), j);
   return shift;
 }
 
-std::vector<double> to_factor(const std::vector<double>& variance, const Range& range) {
+std::vector<double> to_factor(const std::vector<double>& variance, const Range& range, const ColumnUnits& units) {
   std::vector<double> factor(variance.size(), 0.0);
   for (size_t j = 0; j < factor.size(); ++j) {
     if (!range.is_wide(j)) continue;
     const double deviation = range.unit(j) * std::sqrt(variance[j]);
-    if (deviation > 1e-14 * std::max(std::abs(range.low[j]), std::abs(range.high[j]))) factor[j] = 1 / deviation;
+    const double centre = units.is_empty() ? 0.0 : units.centre[j], unit = units.is_empty() ? 1.0 : units.unit[j];
+    const double largest = std::max(range.largest(j), std::abs(centre) * unit);
+    if (deviation / unit > kSmallestDeviation && deviation > kRelativeNoise * largest) factor[j] = 1 / deviation;
   }
   return factor;
 }
@@ -255,7 +261,8 @@ Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<doubl
   frame.shift = std::move(shift);
   frame.factor = std::move(factor);
   if (!frame.unit_rows && frame.has_constant) {  // (x, b) / sqrt(1 + b²) has norm at most 1
-    const double shrink = 1 / std::sqrt(1 + settings.constant * settings.constant);
+    constexpr double kHuge = 1e150;              // its square would overflow
+    const double b = settings.constant, shrink = b < kHuge ? 1 / std::sqrt(1 + b * b) : 1 / b;
     frame.factor.assign(static_cast<size_t>(columns), shrink);
     frame.constant = settings.constant * shrink;
   }
@@ -271,16 +278,17 @@ void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end
   for (int64_t row = begin; row < end; ++row) {
     const double length = row_norm(seen_by, X, row, zero_square);
     if (frame.unit_rows)
-      norm[row - begin] = length > 0 ? 1 / length : 1.0;
+      norm[row - begin] = length > 0 ? 1 / std::max(length, kSmallestNorm) : 1.0;
     else if (!(length <= 1 + 1e-6))
       refuse_norm(first + row, length);
   }
 }
 
 template <class Rows>
-Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, Pool& pool, const Control& control) {
+Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, const Range& range,
+                 const ColumnUnits& units, Pool& pool, const Control& control) {
   std::pair<std::vector<double>, std::vector<double>> map;
-  if (settings.scale == Scale::standard) map = standardise(rows, pool, control);
+  if (settings.scale == Scale::standard) map = standardise(rows, range, units, pool, control);
   Frame frame = assemble(rows.X.columns, settings, std::move(map.first), std::move(map.second), is_sparse<Rows>);
   std::vector<double> norm(static_cast<size_t>(frame.unit_rows ? rows.size() : 0));
   pool.parallel_for(block_count(rows.size()), [&](int64_t block, int) {
@@ -293,8 +301,10 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
 }
 
 #define BOSCAGE_COMMA ,
-#define BOSCAGE_FRAME(Rows)                                                                          \
-  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, Pool&, const Control&); \
+#define BOSCAGE_FRAME(Rows)                                                                                           \
+  template Range find_range(const TrainingRows<Rows>&, Pool&, const Control&);                                        \
+  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, const Range&, const ColumnUnits&, Pool&, \
+                            const Control&);                                                                          \
   template void measure_norms(const Frame&, const Rows&, int64_t, int64_t, int64_t, double*);
 BOSCAGE_FRAME(Matrix<float>)
 BOSCAGE_FRAME(Matrix<double>)

@@ -13,6 +13,7 @@
 #include "matrix.hpp"
 #include "parallel.hpp"
 #include "rows.hpp"
+#include "stochastic/units.hpp"
 
 namespace boscage::stochastic {
 
@@ -53,21 +54,17 @@ struct TrainingRows {
   double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[static_cast<size_t>(row)]; }
 };
 
-// Centre and spread of the columns, then the norms. Rows used as given must have norm at most 1.
+// The range of all rows; zeros that are not stored count.
 template <class Rows>
-Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, Pool& pool, const Control& control);
+Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control);
+
+// Centre and spread of the columns (of the given range), then the norms. Rows used as given must have norm at most 1.
+template <class Rows>
+Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, const Range& range,
+                 const ColumnUnits& units, Pool& pool, const Control& control);
 
 // The steps of make_frame, for rows that come block by block: sums over blocks, reduced pairwise, give the means, then
 // the variances, then the frame; norms are measured tile by tile.
-
-// Smallest and largest value of each column.
-struct Range {
-  std::vector<double> low, high;
-
-  bool is_wide(size_t j) const { return high[j] / 2 - low[j] / 2 > 0; }
-  // A power of two near half the range, in which distances are measured so that no square overflows.
-  double unit(size_t j) const;
-};
 
 // A power of two by which weights are multiplied so that they sum to at most 1. Any power gives the same bits in the
 // end: sums are divided by that of the weights.
@@ -82,9 +79,9 @@ void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, c
 // 1 / unit of each column, 0 for a constant one.
 std::vector<double> units_of(const Range& range);
 // The means out of the sums of add_to_mean, inside the range.
-std::vector<double> to_shift(const std::vector<double>& sums, const Range& range);
-// Reciprocal deviations; 0 for a constant column.
-std::vector<double> to_factor(const std::vector<double>& variance, const Range& range);
+std::vector<double> to_shift(const std::vector<double>& sums, const Range& range, const ColumnUnits& units);
+// Reciprocal deviations; 0 for a constant column, and for one whose deviation in its own units is below 1e-290.
+std::vector<double> to_factor(const std::vector<double>& variance, const Range& range, const ColumnUnits& units);
 
 // The frame without norms; shift and factor are empty unless the scale is standard.
 Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<double> shift, std::vector<double> factor,

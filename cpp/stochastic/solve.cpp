@@ -222,8 +222,13 @@ bool needs_direct_sums(const NodeSums& sums) {
 Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSettings& settings) {
   using namespace detail;
   const Shares node(sums);
-  if (node.classes() < 2 || node.spread < settings.smallest_spread) return {};
-  if (std::all_of(node.c.begin(), node.c.end(), [](double x) { return x == 0; })) return {};
+  if (node.classes() < 2 || !(node.spread >= settings.smallest_spread)) return {};
+  double longest = 0;
+  for (const double x : node.c) {
+    if (!std::isfinite(x)) return {};
+    longest = std::max(longest, std::abs(x));
+  }
+  if (longest == 0) return {};
   Vector w;
   if (settings.search == Search::fixed_pq) {
     w = fixed_pq(node, settings.epsilon, settings.control);

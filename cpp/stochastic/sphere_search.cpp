@@ -204,7 +204,7 @@ Vector search_circle(const Shares& node, const AnyCriterion& criterion) {
   Vector basis;
   extend(basis, c, node.width);
   extend(basis, node.a, node.width);
-  if (basis.size() == node.width) return basis;
+  if (basis.size() <= node.width) return basis;  // one direction, or none if c is too short to be one
   const Vector e1(basis.begin(), basis.begin() + static_cast<std::ptrdiff_t>(node.width));
   const Vector e2(basis.begin() + static_cast<std::ptrdiff_t>(node.width), basis.end());
   // The Gini direction c + (a.c)/(1 - |a|²) a in this basis.
@@ -280,6 +280,7 @@ Vector search_sphere(const Shares& node, const AnyCriterion& criterion, const Ve
   for (size_t i = 0; i < k; ++i) extend(basis, Vector(node.c_of(i), node.c_of(i) + width), width);
   extend(basis, node.a, width);
   const size_t m = basis.size() / width;
+  if (m == 0) return {};
   std::vector<Start> starts;
   for (const Vector& direction : likely_directions(node, gini)) {
     Vector t(m);

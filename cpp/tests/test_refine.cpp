@@ -84,7 +84,7 @@ TEST("standardising leaves constant columns alone") {
   Problem problem(500);
   for (int64_t i = 0; i < problem.n; ++i) problem.X[static_cast<size_t>(3 * i + 2)] = 4.5;
   Pool pool(2);
-  const Standard standard = make_standard(problem.source(), problem.sample(), pool, Control());
+  const Standard standard = make_standard(problem.source(), problem.sample(), 0, pool, Control());
   CHECK(standard.inverse[2] == 0 && standard.deviation[2] == 0);
   CHECK(std::abs(standard.mean[2] - 4.5) < 1e-12);
   CHECK(std::abs(standard.deviation[0] * standard.inverse[0] - 1) < 1e-12);
@@ -98,7 +98,7 @@ TEST("polishing turns a bad plane into a good one, with the same bits for any nu
     Control control;
     const RowSource source = problem.source();
     const Sample sample = problem.sample();
-    const Standard standard = make_standard(source, sample, pool, control);
+    const Standard standard = make_standard(source, sample, 0, pool, control);
     SoftTree tree;
     tree.shape = {{~0}, {~1}, 2};
     tree.width = 4;
@@ -126,7 +126,7 @@ TEST("a stopped control ends polishing") {
   Control control;
   const RowSource source = problem.source();
   const Sample sample = problem.sample();
-  const Standard standard = make_standard(source, sample, pool, control);
+  const Standard standard = make_standard(source, sample, 0, pool, control);
   Polisher<float> polisher(source, standard, sample, {{{~0}, {~1}, 2}, 4, 2, {1, 0, 0, 0}, {}, 1}, 64, pool, control);
   control.stop();
   bool stopped = false;
@@ -144,7 +144,7 @@ TEST("a leaf model finds the plane and leaves a pure leaf at its shares") {
   Control control;
   const RowSource source = problem.source();
   const Sample sample = problem.sample();
-  const Standard standard = make_standard(source, sample, pool, control);
+  const Standard standard = make_standard(source, sample, 0, pool, control);
   std::vector<int64_t> offsets{0, 0, 0}, members;
   for (int64_t i = 0; i < problem.n; ++i) members.push_back(i);
   offsets[1] = offsets[2] = problem.n;

@@ -211,7 +211,8 @@ TEST("any number of threads grows the same tree") {
   std::vector<Vector> found;
   for (const int threads : {1, 3}) {
     Pool pool(threads);
-    const Frame frame = make_frame(example.rows(), standard, pool, control);
+    const Frame frame =
+        make_frame(example.rows(), standard, find_range(example.rows(), pool, control), {}, pool, control);
     const AnyCriterion gini = Gini{};
     MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, {}, pool, control);
     Limits limits;

@@ -65,6 +65,7 @@ class Job:
     splits: SplitFamily
     max_features: int = 0  # columns a node looks at; 0 means all
     progress: Callable[[int], None] | None = None
+    weight_exponent: int = 0  # weights of the data are divided by 2 to the power of this
 
     @property
     def n_classes(self) -> int:

@@ -111,6 +111,18 @@ def _numbers(job: Job) -> InputMap:
 
     offset, codes, X = category_numbers(job.data)
     weight = np.ones(len(job.data.y)) if job.data.weight is None else job.data.weight
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = _means(X, weight)
+    if not np.isfinite(mean).all():  # sums of very large numbers: those of shares of them do not overflow
+        most = np.finfo(np.float64).max
+        small = _means(X * 2.0**-64, weight / weight.sum())
+        with np.errstate(over="ignore"):
+            mean = np.where(np.isfinite(mean), mean, np.clip(np.ldexp(small, 64), -most, most))
+    return InputMap(fill=mean, code_offset=offset, codes=codes)
+
+
+def _means(X: Any, weight: Floats) -> Floats:
+    """Weighted mean of each column where it is not missing; 0 if it always is."""
     total, mass = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     if sparse.issparse(X):
         missing = np.isnan(X.data)
@@ -124,8 +136,7 @@ def _numbers(job: Job) -> InputMap:
             shares = weight[start : start + _BLOCK_ROWS, None] * present
             total += (shares * np.where(present, rows, 0.0)).sum(axis=0)
             mass += shares.sum(axis=0)
-    mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
-    return InputMap(fill=mean, code_offset=offset, codes=codes)
+    return np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
 
 
 def _members(

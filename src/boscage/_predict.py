@@ -129,13 +129,17 @@ def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
     """Scores of all tests by BLAS, a slice of rows at a time; reach and averages in the compiled half."""
     proba: Floats = np.empty((X.shape[0], tree.n_classes))
     threads = thread_count(n_jobs, X.shape[0])
-    for start in range(0, X.shape[0], _SLICE):
-        rows = X[start : start + _SLICE]
-        seen = _seen(tree, rows)
-        if seen is None:
-            proba[start : start + _SLICE] = tree._native.proba(rows, threads)
-        else:
-            proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, X.shape[0], _SLICE):
+            rows = X[start : start + _SLICE]
+            seen = _seen(tree, rows)
+            if seen is None:
+                proba[start : start + _SLICE] = tree._native.proba(rows, threads)
+            else:
+                proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+    missing = np.isnan(proba[:, 0])
+    if missing.any():  # terms of both signs have overflowed
+        proba[missing] = tree._native.proba(np.ascontiguousarray(X[missing]), threads)
     return proba
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,14 @@ def apply_class_weight(
     return result
 
 
-def class_factors(class_weight: Any, classes: npt.NDArray[Any], mass: list[int]) -> Floats:
+class Factors(NamedTuple):
+    """What weights are multiplied by: number·2^exponent for each class. Exponents are 0 but beyond about 10^±300."""
+
+    number: Floats
+    exponent: npt.NDArray[np.int64]
+
+
+def class_factors(class_weight: Any, classes: npt.NDArray[Any], mass: list[int]) -> Factors:
     """Return the factor of each class.
 
     Parameters
@@ -85,16 +92,30 @@ def class_factors(class_weight: Any, classes: npt.NDArray[Any], mass: list[int])
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         everything, present = sum(mass), sum(part > 0 for part in mass)
-        return np.array([everything / (present * part) if part else 0.0 for part in mass])
+        found = [_ratio(everything, present * part) if part else (0.0, 0) for part in mass]
+        return Factors(np.array([number for number, _ in found]), np.array([exponent for _, exponent in found]))
     if isinstance(class_weight, dict):
-        return _factors(class_weight, classes)
+        return Factors(_factors(class_weight, classes), np.zeros(len(classes), np.int64))
     raise ValueError(f"class_weight={class_weight!r} is not known. Pass a dict, 'balanced' or None.")
 
 
-def times_class_weight(weights: Floats | None, codes: npt.NDArray[np.int32], factors: Floats) -> Floats:
+def _ratio(numerator: int, denominator: int) -> tuple[float, int]:
+    """Return x and k so that x·2^k is the ratio of two whole numbers of any size; k is 0 unless it must not be."""
+    k = numerator.bit_length() - denominator.bit_length()
+    return (numerator / denominator, 0) if k < 1000 else (numerator / (denominator << k), k)
+
+
+def times_class_weight(weights: Floats | None, codes: npt.NDArray[np.int32], factors: Factors) -> Floats:
     """Multiply weights by the factors of their classes."""
+    number = factors.number[codes]
     with np.errstate(over="ignore"):
-        result: Floats = factors[codes] if weights is None else weights * factors[codes]
+        if weights is None:
+            weights = np.ones(len(codes))
+        if factors.exponent.any():  # the product may be a number where the factor is not
+            mantissa, exponent = np.frexp(weights)
+            result: Floats = np.ldexp(mantissa * number, exponent + factors.exponent[codes])
+        else:
+            result = weights * number
     if not np.isfinite(result).all():
         raise ValueError("class_weight times sample_weight is too large for a float. Divide the weights by a constant.")
     return result
@@ -122,10 +143,14 @@ def exact_sums(weights: Floats, codes: npt.NDArray[np.int32] | None = None, n_cl
         if codes is not None:
             cell += span * codes[chunk].astype(np.int64)
         whole = np.ldexp(mantissa, 53).astype(np.int64)
-        high = np.bincount(cell, whole >> 27, n_classes * span)  # sums of 2²² numbers below 2²⁷ are exact
-        low = np.bincount(cell, whole & (2**27 - 1), n_classes * span)
-        for place in np.flatnonzero((high > 0) | (low > 0)).tolist():
-            part = (int(high[place]) << 27) + int(low[place])
+        places = np.arange(n_classes * span) if n_classes * span <= len(cell) else None
+        if places is None:  # many classes times many exponents: only the cells that hold anything
+            places, cell = np.unique(cell, return_inverse=True)
+        high = np.bincount(cell, whole >> 27, len(places))  # sums of 2²² numbers below 2²⁷ are exact
+        low = np.bincount(cell, whole & (2**27 - 1), len(places))
+        for i in np.flatnonzero((high > 0) | (low > 0)).tolist():
+            place = int(places[i])
+            part = (int(high[i]) << 27) + int(low[i])
             totals[place // span] += part << (place % span + lowest + 1073)
     return totals
 
@@ -209,6 +234,10 @@ class Grid:
         shift = _range_shift(largest, count)
         return cls(shift, _spacing(sum_value(total, -shift)))
 
+    def divided(self, exponent: int) -> Grid:
+        """Return the same grid for weights that are divided by 2^exponent."""
+        return Grid(self.shift + exponent, math.ldexp(self.spacing, -exponent))
+
     def snap(self, weights: Floats) -> Floats:
         """Put positive weights on the grid."""
         if self.shift:
@@ -216,10 +245,23 @@ class Grid:
         return np.maximum(np.rint(weights / self.spacing) * self.spacing, self.spacing)
 
 
+def moderate_exponent(total: float) -> int:
+    """Return k so that total·2⁻ᵏ is between 2⁻⁶⁰ and 2⁶⁰, 0 if it is without.
+
+    Trees are grown with weights divided by 2ᵏ, which changes no bit of them: products with weights of any size then
+    stay in the range of doubles, and in that of single precision too.
+    """
+    top = math.frexp(total)[1]
+    return min(top + 60, 0) + max(top - 60, 0)
+
+
 def _range_shift(largest: float, count: int) -> int:
-    """Exponent by which weights are divided if their total would leave the range of doubles."""
+    """Exponent by which weights are divided if their total would leave the range of doubles.
+
+    Large weights stay large and small ones small, beside settings in units of weight.
+    """
     top = math.frexp(largest)[1] + math.frexp(count)[1]  # total < 2^top
-    return top if top > 1000 or top < -900 else 0
+    return top - 60 if top > 1000 else top + 60 if top < -900 else 0
 
 
 def _spacing(total: float) -> float:

@@ -362,7 +362,7 @@ class ClusterPasses:
             raise ValueError("X holds no rows. Pass at least one partition with rows.")
         self._lengths = [0 if s is None else s.rows if s.weight is None else s.weight.count for s in surveys]
         prepared = preparation(reduce(Survey.merge, found), owner, class_weight, self._weigh)
-        prepare, self.survey, self.n_rows, self.weight = prepared
+        prepare, self.survey, self.n_rows, self.weight, self.weight_exponent = prepared
         self._asked = self._asked._replace(prepare=prepare)
 
     @property

@@ -24,6 +24,7 @@ from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._weights import moderate_exponent
 from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
@@ -300,12 +301,14 @@ class TopDownTreeClassifier(TreeClassifier):
 
         splits, data = parts["splits"], schema_data(passes.survey)
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
-        job = self._job_of(data, parts, passes.n_rows, passes.weight)
+        job = self._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
         finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
         self._keep(finish(tree, job), job)
 
     def _keep(self, tree: Tree, job: Job) -> None:
+        if job.weight_exponent:
+            tree = replace(tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent))
         steps = trajectory(tree, job.criterion.unit)
         self.tree_, self.trajectory_ = tree, steps
         set_data_attributes(self, job.data)
@@ -369,10 +372,14 @@ class TopDownTreeClassifier(TreeClassifier):
             )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
-        job = self._job_of(data, parts, data.X.shape[0], total)
+        exponent = moderate_exponent(total)
+        if exponent:
+            data = replace(data, weight=np.ldexp(data.weight, -exponent))
+            total = math.ldexp(total, -exponent)
+        job = self._job_of(data, parts, data.X.shape[0], total, exponent)
         return replace(job, limits=splits.limits(job.limits, job)), parts["leaf"]
 
-    def _job_of(self, data: Dataset, parts: dict[str, Any], n: int, total: float) -> Job:
+    def _job_of(self, data: Dataset, parts: dict[str, Any], n: int, total: float, weight_exponent: int) -> Job:
         splits, max_features = parts["splits"], self._max_features(data.X.shape[1])
         return Job(
             data,
@@ -383,6 +390,7 @@ class TopDownTreeClassifier(TreeClassifier):
             n_threads(self.n_jobs),
             splits=splits,
             max_features=max_features,
+            weight_exponent=weight_exponent,
         )
 
     def _grow(self, job: Job) -> Tree:

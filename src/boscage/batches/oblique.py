@@ -30,8 +30,8 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int32]
 
 _NO_PLACES = np.empty(0, np.int32)
-# A column that varies less than this, or less than rounding beside its mean, is constant.
-_SMALLEST_DEVIATION, _RELATIVE_NOISE = 1e-290, 1e-14
+# A column that varies by less is constant, and so is one whose numbers differ by their last rounding alone.
+_SMALLEST_DEVIATION, _RELATIVE_NOISE = 1e-290, 2.0**-52
 # Sums of a block, in 10⁶ bytes, above which leaves are searched in groups even where nothing is sent.
 _MOST_MB = 64.0
 # Numbers of a sparse matrix that are made dense at once, and the largest number of columns for which this is done.

@@ -61,7 +61,11 @@ class Passes(Protocol):
 
     @property
     def weight(self) -> float:
-        """Weight of all rows, nearly."""
+        """Weight of all rows, nearly, divided by 2^weight_exponent as every weight is."""
+
+    @property
+    def weight_exponent(self) -> int:
+        """See `moderate_exponent`."""
 
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all rows."""
@@ -108,7 +112,7 @@ class BatchPasses:
         if survey is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
         prepared = preparation(survey, owner, class_weight, self._weigh)
-        self._prepare, self.survey, self.n_rows, self.weight = prepared
+        self._prepare, self.survey, self.n_rows, self.weight, self.weight_exponent = prepared
 
     @property
     def reading(self) -> Reading:

@@ -25,14 +25,58 @@ _NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True)
+class ColumnUnits:
+    """How sums read columns: (x − centre)·unit, unit a power of two; empty arrays if all are read as they are.
+
+    Sums of very large or very small numbers would leave the range of doubles, and those of columns that vary little
+    for their size would lose their digits. Single precision needs neither: its sums are made in double precision.
+    """
+
+    centre: Floats = field(default_factory=lambda: _NOTHING)
+    unit: Floats = field(default_factory=lambda: _NOTHING)
+
+    @classmethod
+    def of(cls, low: Floats, high: Floats, dtype: Any, *, common: bool = False) -> ColumnUnits:
+        """Return the units for columns of these ranges; with ``common`` one power of two for all of them."""
+        if np.dtype(dtype) != np.float64:
+            return cls()
+        return cls(*(_core.common_unit if common else _core.column_units)(low, high))
+
+    def __bool__(self) -> bool:
+        """Whether any column is not read as it is."""
+        return len(self.unit) > 0
+
+    def read(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return numbers as sums read them."""
+        return (X - self.centre) * self.unit if self else X
+
+    def settle(self, shift: Floats) -> Floats:
+        """Return the nearest shifts for which centre + shift/unit is a number: prediction subtracts the same."""
+        return self.read(self.undo_shift(shift))
+
+    def undo_shift(self, shift: Floats) -> Floats:
+        """Return shifts for columns as they are."""
+        return self.centre + shift / self.unit if self else shift
+
+    def undo_factor(self, factor: Floats) -> Floats:
+        """Return factors for columns as they are."""
+        return factor * self.unit if self else factor
+
+
+_AS_THEY_ARE = ColumnUnits()
+
+
+@dataclass(frozen=True)
 class Means:
     """Weighted sums of the columns, then the weight; in units of a power of two."""
 
     unit: float
+    columns: ColumnUnits = _AS_THEY_ARE
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
-        return to_parts(_core.sum_means(rows.X, rows.weight, self.unit, first_block, threads))
+        X = self.columns.read(rows.X)
+        return to_parts(_core.sum_means(X, rows.weight, self.unit, first_block, threads))
 
 
 @dataclass(frozen=True)
@@ -42,10 +86,12 @@ class Squares:
     unit: float
     shift: Floats
     per_unit: Floats
+    columns: ColumnUnits = _AS_THEY_ARE
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
-        native = _core.sum_squares(rows.X, rows.weight, self.unit, self.shift, self.per_unit, first_block, threads)
+        X = self.columns.read(rows.X)
+        native = _core.sum_squares(X, rows.weight, self.unit, self.shift, self.per_unit, first_block, threads)
         return to_parts(native)
 
 
@@ -60,6 +106,7 @@ class NodeSums:
     factor: Floats
     n_classes: int
     n_columns: int
+    columns: ColumnUnits = _AS_THEY_ARE
     route: tuple[npt.NDArray[Any], ...] = field(
         default=(
             np.empty((0, 0)),
@@ -88,20 +135,24 @@ class NodeSums:
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
-        return to_parts(self._native.sums(rows.X, rows.y, rows.weight, first_block, threads))
+        X = self.columns.read(rows.X)
+        return to_parts(self._native.sums(X, rows.y, rows.weight, first_block, threads))
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Means and standard deviations of the columns, made by two passes."""
+    """Means and standard deviations of the columns as sums read them, made by two passes."""
 
     shift: Floats
-    variance: Floats  # in the columns' units, squared
+    variance: Floats  # in powers of two near the columns' ranges, squared
     low: Floats
     high: Floats
+    columns: ColumnUnits
 
     @classmethod
-    def of(cls, sums: Callable[[Question], Floats], low: Floats, high: Floats, weight: float) -> Moments:
+    def of(
+        cls, sums: Callable[[Question], Floats], low: Floats, high: Floats, weight: float, columns: ColumnUnits
+    ) -> Moments:
         """Ask for them.
 
         Parameters
@@ -112,24 +163,28 @@ class Moments:
             Range of each column.
         weight : float
             About the weight of all rows.
+        columns : ColumnUnits
+            How columns are read.
         """
+        low, high = columns.read(low), columns.read(high)
         unit = math.ldexp(1.0, -math.frexp(weight)[1])  # any power of two gives the same bits in the end
-        means = sums(Means(unit))
-        shift = np.clip(means[:-1] / means[-1], low, high)
-        variance = sums(Squares(unit, shift, _core.per_unit(low, high))) / means[-1]
-        return cls(shift, variance, low, high)
+        means = sums(Means(unit, columns))
+        shift = columns.settle(np.clip(means[:-1] / means[-1], low, high))
+        variance = sums(Squares(unit, shift, _core.per_unit(low, high), columns)) / means[-1]
+        return cls(shift, variance, low, high, columns)
 
     @property
     def deviations(self) -> Floats:
-        """Standard deviations; 0 for a constant column."""
+        """Standard deviations of the columns as they are; 0 for a constant column."""
         per_unit = _core.per_unit(self.low, self.high)
         found: Floats = np.divide(np.sqrt(self.variance), per_unit, out=np.zeros_like(per_unit), where=per_unit > 0)
-        return found
+        return found / self.columns.unit if self.columns else found
 
     @property
     def factor(self) -> Floats:
         """Reciprocal deviations; 0 for a constant column."""
-        factor: Floats = _core.reciprocal_deviations(self.variance, self.low, self.high)
+        columns = self.columns
+        factor: Floats = _core.reciprocal_deviations(self.variance, self.low, self.high, columns.centre, columns.unit)
         return factor
 
 
@@ -146,26 +201,39 @@ def grow_in_passes(
         Standard deviations of the columns, where the arrays do not hold them.
     """
     survey = passes.survey
-    moments = Moments.of(passes.sums, survey.low, survey.high, passes.weight)
     is_standard = family.scale == "standard"
+    columns = ColumnUnits.of(survey.low, survey.high, survey.dtype)
+    moments = Moments.of(passes.sums, survey.low, survey.high, passes.weight, columns)
+    constant = float(family.intercept_scaling)
+    if not is_standard:
+        columns = ColumnUnits.of(survey.low, survey.high, survey.dtype, common=True) if family.scale else _AS_THEY_ARE
+        constant *= float(columns.unit[0]) if columns else 1.0
     shift, factor = (moments.shift, moments.factor) if is_standard else (_NOTHING, _NOTHING)
     n_columns = survey.n_columns
     question = NodeSums(
         str(family.scale or "none"),
         bool(family.fit_intercept),
-        float(family.intercept_scaling),
+        constant,
         shift,
         factor,
         job.n_classes,
         n_columns,
+        columns,
     )
     root = passes.sums(question)
     root_weights = root.reshape(job.n_classes, -1)[:, 0]
     job = replace(job, limits=family.limits_from(limits(float(root_weights.sum())), job, root_weights))
-    growth = _core.StochasticGrowth(family.native_settings(job), shift, factor, n_columns, passes.n_rows)
+    settings = family.native_settings(job, constant)
+    growth = _core.StochasticGrowth(settings, shift, factor, n_columns, passes.n_rows)
     most_numbers = int(passes.max_message_mb * 1e6 / 8)
     growth.ask(most_numbers)  # the root, which is known
     growth.tell(root)
     while (route := growth.ask(most_numbers)) is not None:
         growth.tell(passes.sums(replace(question, route=route)))
-    return growth.tree(), None if is_standard else moments.deviations
+    arrays: dict[str, Any] = growth.tree()
+    if columns:
+        arrays["constant"] = float(family.intercept_scaling)
+        if is_standard:
+            arrays["shift"] = columns.undo_shift(arrays["shift"])
+            arrays["scale"] = columns.undo_factor(arrays["scale"])
+    return arrays, None if is_standard else moments.deviations

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,16 @@ import numpy.typing as npt
 from boscage import _core
 from boscage._labels import encode_labels
 from boscage._validation import Dataset, check_values
-from boscage._weights import Grid, check_sample_weight, class_factors, exact_sums, sum_value, times_class_weight
+from boscage._weights import (
+    Factors,
+    Grid,
+    check_sample_weight,
+    class_factors,
+    exact_sums,
+    moderate_exponent,
+    sum_value,
+    times_class_weight,
+)
 from boscage.batches.rows import CodedLabels, RawBatch, Rows
 
 Floats = npt.NDArray[np.float64]
@@ -164,7 +174,7 @@ class Preparation:
     dtype: np.dtype[Any]
     n_columns: int
     owner: str
-    factors: Floats | None = None
+    factors: Factors | None = None
     grid: Grid | None = None
     has_weights: bool = False
 
@@ -205,12 +215,16 @@ class Preparation:
 
 
 class Prepared(NamedTuple):
-    """How batches are prepared, the survey of the rows that count, their number and nearly their weight."""
+    """How batches are prepared, the survey of the rows that count, their number and nearly their weight.
+
+    Weights are divided by 2^weight_exponent, see `moderate_exponent`.
+    """
 
     prepare: Preparation
     survey: Survey
     n_rows: int
     weight: float
+    weight_exponent: int = 0
 
 
 def preparation(
@@ -239,13 +253,17 @@ def preparation(
         what = "sample_weight is" if class_weight is None else "class_weight and sample_weight leave weight"
         raise ValueError(f"{what} zero for every row. Pass at least one weight that is not zero.")
     grid = Grid.of(weight.largest, weight.count, weight.total)
+    total = sum_value(weight.total, -grid.shift)
+    exponent = moderate_exponent(total)
+    grid = grid.divided(exponent)
     ends = grid.snap(np.array([weight.smallest, weight.largest]))
     is_unit = bool((ends == 1).all())
     return Prepared(
         replace(raw, grid=None if is_unit else grid),
         replace(survey, low=weight.low, high=weight.high),
         weight.count,
-        sum_value(weight.total, -grid.shift),
+        math.ldexp(total, -exponent),
+        exponent,
     )
 
 

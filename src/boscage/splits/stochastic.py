@@ -158,15 +158,15 @@ class StochasticLinear(SplitFamily):
         arrays, spread = grow_in_passes(self, job, passes, limits)
         return self._tree(arrays, job, spread)
 
-    def native_settings(self, job: Job) -> Any:
-        """Return what the compiled core must know besides the rows."""
+    def native_settings(self, job: Job, constant: float | None = None) -> Any:
+        """Return what the compiled core must know besides the rows; a constant in place of ``intercept_scaling``."""
         return _core.stochastic_settings(
             job.data.y,
             job.weight,
             job.n_classes,
             self.scale or "none",
             bool(self.fit_intercept),
-            float(self.intercept_scaling),
+            float(self.intercept_scaling) if constant is None else constant,
             self.search,
             float(self.epsilon),
             1e-6 if job.data.X.dtype == np.float32 else 1e-9,
@@ -206,17 +206,24 @@ def _native_rows(X: Any) -> tuple[Any, ...]:
 
 def _deviations(X: Any, job: Job) -> Floats:
     """Weighted standard deviation of each column: what importances are measured in."""
-    if sparse.issparse(X):
-        _, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=job.data.weight)
-        return np.sqrt(np.asarray(variance, dtype=np.float64))
     from boscage.batches.reduction import total
     from boscage.batches.rows import Rows
-    from boscage.batches.stochastic import Moments
+    from boscage.batches.stochastic import ColumnUnits, Moments
 
+    if sparse.issparse(X):
+        X = X.astype(np.float64)
+        low, high = (part.toarray().ravel() for part in (X.min(axis=0), X.max(axis=0)))
+        columns = ColumnUnits.of(low, high, X.dtype)
+        if columns:
+            X.data = (X.data - columns.centre[X.indices]) * columns.unit[X.indices]
+        _, variance = mean_variance_axis(X, axis=0, weights=job.data.weight)
+        deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
+        return deviation / columns.unit if columns else deviation
     rows = Rows(X, job.data.y, job.weight)
     weight = float(len(X)) if job.data.weight is None else float(job.data.weight.sum())
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-    return Moments.of(lambda asked: total(asked.sums(rows, 0, job.threads)), low, high, weight).deviations
+    columns = ColumnUnits.of(low, high, X.dtype)
+    return Moments.of(lambda asked: total(asked.sums(rows, 0, job.threads)), low, high, weight, columns).deviations
 
 
 class SplitSolution(NamedTuple):
