@@ -27,7 +27,7 @@ struct Config {
   int64_t trees = 1;
   int64_t max_internal_nodes = 0;  // 0: four per known class
   double swap_resistance = 4;
-  int64_t max_records = 4096;
+  int64_t max_records = 1024;
   int64_t replay = 0;  // rows kept per class
   Flood flood;
   Constants constants;
