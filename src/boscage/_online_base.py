@@ -66,7 +66,8 @@ class OnlineClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type
                 f"{cls.__name__} has no parameter mode, and takes its parameters by name. mode is gone: use "
                 "OnlineTreeClassifier() for mode='beam'; LOMTreeClassifier() is mode='lomtree'."
             )
-        return super().__new__(cls)
+        made: Self = super().__new__(cls)
+        return made
 
     @abstractmethod
     def _new_learner(self, n_features: int, centred: bool, seed: int) -> Any:
@@ -299,7 +300,7 @@ class OnlineClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type
         if "_learner" not in self.__dict__:
             return {name: value for name, value in super().__getstate__().items() if name != "_locks"}
         with self._locks.read:
-            state = super().__getstate__() | {"_learner": self._learner.state(True)}
+            state: dict[str, Any] = super().__getstate__() | {"_learner": self._learner.state(True)}
         del state["_locks"]
         return state
 

@@ -68,8 +68,8 @@ def check_rows_match(matrix: Any, labels: Any) -> None:
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer and not a truth value."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return type(value) is float or (isinstance(value, numbers.Real) and not isinstance(value, bool))

@@ -19,7 +19,7 @@ from boscage._estimator import TreeClassifier
 from boscage._numbers import check_number, is_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._validation import Dataset, fit_data
 from boscage.files import saveable
 from boscage.tree import Tree
 
@@ -179,21 +179,22 @@ class OptimalTreeClassifier(TreeClassifier):
                 *warm,
                 line.callback,
             )
-        self.tree_ = _tree_of(found, data)
-        self._certify(found)
-        set_data_attributes(self, data)
+        tree = _tree_of(found, data)
+        self._publish(data, tree_=tree, **self._certificate(tree, found))
 
-    def _certify(self, found: dict[str, Any]) -> None:
-        """Write objective and bound, the objective summed again in float64."""
-        tree = self.tree_
+    def _certificate(self, tree: Tree, found: dict[str, Any]) -> dict[str, Any]:
+        """Objective and bound, the objective summed again in float64."""
         leaves = np.flatnonzero(tree.is_leaf)
         wrong = float(np.dot(tree.weighted_n_node_samples[leaves], tree.impurity[leaves]))
-        self.status_: str = found["status"]
-        self.objective_ = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)
-        is_proven = self.status_ == "optimal"
-        self.lower_bound_ = self.objective_ if is_proven else min(self.objective_, float(found["lower_bound"]))
-        self.gap_ = self.objective_ - self.lower_bound_
-        self.n_nodes_explored_: int = found["explored"]
+        objective = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)
+        bound = objective if found["status"] == "optimal" else min(objective, float(found["lower_bound"]))
+        return {
+            "status_": found["status"],
+            "objective_": objective,
+            "lower_bound_": bound,
+            "gap_": objective - bound,
+            "n_nodes_explored_": found["explored"],
+        }
 
     def _check_limits(self) -> tuple[float, int]:
         check_number("max_depth", self.max_depth, f"an integer in [0, {_MAX_DEPTH}]", 0, _MAX_DEPTH, whole=True)

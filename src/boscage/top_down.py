@@ -23,7 +23,7 @@ from boscage._grow import Job, Limits
 from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import fit_data, set_data_attributes
+from boscage._validation import fit_data
 from boscage.criteria import Criterion
 from boscage.files import saveable
 from boscage.growth import Growth
@@ -283,9 +283,7 @@ class TopDownTreeClassifier(TreeClassifier):
         self._keep(finish(tree, job), job)
 
     def _keep(self, tree: Tree, job: Job) -> None:
-        self.tree_ = tree
-        self.trajectory_ = trajectory(tree, job.criterion.unit)
-        set_data_attributes(self, job.data)
+        self._publish(job.data, tree_=tree, trajectory_=trajectory(tree, job.criterion.unit))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Grow the tree without pruning and return the path of its pruned subtrees.
