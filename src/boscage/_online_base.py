@@ -168,16 +168,16 @@ class OnlineClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type
             learner = self._learner.copy()
         else:
             learner = self._learner_for(matrix, check_random_state(self.random_state))
-        publish = partial(self.__dict__.update, _fitted(learner, book, schema))
+        fresh = {} if in_place and book is self._book else _fitted(learner, book, schema)
         with Progress("learning online: rows", self.verbose, matrix.shape[0]) as progress:
-            learn = partial(learner.learn, rows, labels, weight, None, len(book), True, True, progress.callback)
+            given = (rows, labels, weight, None, len(book), True, True, progress.callback)
             if in_place:
                 with locks.write:
-                    learn(publish)
+                    learner.learn(*given, partial(self.__dict__.update, fresh) if fresh else None)
             else:
-                learn()
+                learner.learn(*given)
                 with locks.write:
-                    publish()
+                    self.__dict__.update(fresh)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict the most probable class, the first of them on ties.
