@@ -152,7 +152,8 @@ def test_pickling_copying_and_saving_while_another_thread_learns(make):
             path = os.path.join(folder, "model")
             while thread.is_alive():
                 model.save(path, resume=True)
-                for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model), boscage.load(path)):
+                copies = (pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model))
+                for other in (*copies, boscage.load(path)):
                     found = other.predict_proba(X[:40])
                     assert any(found.shape == s.shape and (found == s).all() for s in states)
                     assert len(other.classes_) == found.shape[1]
