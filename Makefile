@@ -15,10 +15,10 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow lint format bench docs sanitize clean
+.PHONY: help setup demo test test-cpp test-slow lint format bench docs sanitize sanitize-threads clean
 
 help:  ## List the commands
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 18
 
 # What building and running takes; tests and tools come on top.
 $(VENV)/.base: pyproject.toml
@@ -83,12 +83,20 @@ docs: setup $(VENV)/.docs  ## Build the documentation into docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour sanitizers
-	cmake -S . -B build/sanitize -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=ON
+	cmake -S . -B build/sanitize -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=address
 	cmake --build build/sanitize
 	build/sanitize/core_test
 	@echo "planted bug: the sanitizer must stop this run"
 	! build/sanitize/core_test --plant-bug > build/sanitize/planted.log 2>&1
 	grep -q "AddressSanitizer" build/sanitize/planted.log
+
+sanitize-threads: $(VENV)/.deps  ## The C++ tests under the thread sanitizer
+	cmake -S . -B build/sanitize-threads -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=thread
+	cmake --build build/sanitize-threads
+	build/sanitize-threads/core_test
+	@echo "planted race: the sanitizer must stop this run"
+	! build/sanitize-threads/core_test --plant-race > build/sanitize-threads/planted.log 2>&1
+	grep -q "ThreadSanitizer: data race" build/sanitize-threads/planted.log
 
 clean:  ## Remove everything that was built, the environment included
 	rm -rf build out $(VENV) docs/_build docs/api/generated docs/auto_examples

@@ -1,4 +1,4 @@
-"""LOMTreeClassifier: speed, error and memory beside Vowpal Wabbit, sorted streams, and cost against the classes.
+"""The online classifiers: speed, error and memory beside Vowpal Wabbit, sorted streams, and cost against the classes.
 
 python benchmarks/bench_online.py [speed] [error] [published] [sorted] [cost]
 """
@@ -14,23 +14,24 @@ from scipy import sparse
 
 from _measure import RESULTS, report
 from _online_data import Split, gaussian, has_vw, split, vw
-from boscage import LOMTreeClassifier
+from boscage import LOMTreeClassifier, OnlineTreeClassifier
 
 PICTURE = RESULTS.parent.parent / "docs" / "images" / "online-cost.svg"
 MISSING = "not there: set BOSCAGE_DATA"
 PUBLISHED = {"isolet": 6.36, "sector-scale": 16.19, "aloi": 16.50}
+LEARNERS: dict[str, Any] = {"OnlineTree": OnlineTreeClassifier, "LOMTree": LOMTreeClassifier}
 TARGETS = {"isolet": 5.0, "sector-scale": 8.5, "aloi": 10.5, "g100": 3.0, "g1000": 13.0}
 
 
-def train(data: Split, passes: int, seed: int = 0, **options: Any) -> tuple[LOMTreeClassifier, float]:
+def train(data: Split, passes: int, seed: int = 0, learner: str = "OnlineTree", **options: Any) -> tuple[Any, float]:
     """Fit; µs per row and pass, everything included."""
-    model = LOMTreeClassifier(n_passes=passes, random_state=seed, **options)
+    model = LEARNERS[learner](n_passes=passes, random_state=seed, **options)
     start = time.process_time()
     model.fit(data.X, data.y)
     return model, 1e6 * (time.process_time() - start) / passes / len(data.y)
 
 
-def test(model: LOMTreeClassifier, data: Split) -> tuple[float, float]:
+def test(model: Any, data: Split) -> tuple[float, float]:
     """Error in per cent and µs per row."""
     start = time.process_time()
     found = model.predict(data.X_test)
@@ -40,15 +41,15 @@ def test(model: LOMTreeClassifier, data: Split) -> tuple[float, float]:
 
 def speed() -> None:
     rows = []
-    for name, mode in (("g100", "lomtree"), ("g100", "beam"), ("sector-scale", "beam")):
+    for name, learner in (("g100", "LOMTree"), ("g100", "OnlineTree"), ("sector-scale", "OnlineTree")):
         if (data := split(name)) is None:
-            rows.append({"data": name, "mode": mode, "train µs": MISSING})
+            rows.append({"data": name, "learner": learner, "train µs": MISSING})
             continue
-        options = {"max_internal_nodes": data.n_classes - 1} if mode == "lomtree" else {}
-        runs = [train(data, 5, **options, mode=mode) for _ in range(3)]
+        options = {"max_internal_nodes": data.n_classes - 1} if learner == "LOMTree" else {}
+        runs = [train(data, 5, learner=learner, **options) for _ in range(3)]
         model, took = runs[0][0], min(run[1] for run in runs)
         predicting = min(test(model, data)[1] for _ in range(3))
-        row = {"data": name, "mode": mode, "train µs": took, "predict µs": predicting}
+        row = {"data": name, "learner": learner, "train µs": took, "predict µs": predicting}
         row["memory MB"] = model.memory_usage()["total"] / 1e6
         if has_vw():
             peer = vw(data, "--log_multi {k}", 5)
@@ -77,7 +78,7 @@ def error() -> None:
         if has_vw() and data.n_classes <= 105:
             row["recall_tree %"] = vw(data, "--recall_tree {k} --loss_function logistic", 5)["error"]
         rows.append(row)
-    report("online_error", "Default mode, five passes, default parameters (test error)", rows)
+    report("online_error", "OnlineTreeClassifier, five passes, default parameters (test error)", rows)
 
 
 def published() -> None:
@@ -88,7 +89,7 @@ def published() -> None:
         data = split(name)
         rows.append({"data": name, "passes": passes, "rate": rate})
         rows[-1] |= {"K-1 routers %": MISSING} if data is None else _beside_log_multi(name, data, rate, passes)
-        report("online_lomtree", 'mode="lomtree" beside log_multi after the same passes (test error by order)', rows)
+        report("online_lomtree", "LOMTreeClassifier beside log_multi after the same passes (test error by order)", rows)
 
 
 def _beside_log_multi(name: str, data: Split, rate: float, passes: int) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def _beside_log_multi(name: str, data: Split, rate: float, passes: int) -> dict[
     orders = {"digits": 10, "isolet": 6, "aloi": 2}.get(name, 3)  # more where orders differ much
     row: dict[str, Any] = {}
     for title, routers, seeds in (("K-1", k - 1, max(3, orders)), ("4K", 4 * k, 2), ("16K", 16 * k, 1)):
-        options = {"mode": "lomtree", "learning_rate": rate, "max_internal_nodes": routers}
+        options = {"learner": "LOMTree", "learning_rate": rate, "max_internal_nodes": routers}
         found = [test(train(data, passes, seed, **options)[0], data)[0] for seed in range(seeds)]
         row |= _several(f"{title} routers", found)
     if has_vw():
@@ -129,7 +130,7 @@ def sorted_streams() -> None:
         for stream, order in orders.items():
             row: dict[str, Any] = {"data": name, "stream": stream}
             for size in (0, 8, 32) if sparse.issparse(data.X) else (0, 8):
-                model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(data.X[order], data.y[order])
+                model = OnlineTreeClassifier(replay_size=size, random_state=0).partial_fit(data.X[order], data.y[order])
                 row[f"replay_size={size} %"] = test(model, data)[0]
                 row[f"steps per row ({size})"] = model.n_steps_ / len(data.y)
                 row[f"memory MB ({size})"] = model.memory_usage()["total"] / 1e6
@@ -142,14 +143,14 @@ def cost() -> None:
     for k in (100, 300, 1000, 3000, 10_000):
         data = gaussian(k, 30, test=10_000)
         row: dict[str, Any] = {"classes": k}
-        for mode, options in (("beam", {"flat_below": 0}), ("lomtree", {"mode": "lomtree"})):
-            model, took = train(data, 1, replay_size=0, **options)
+        for learner, options in (("OnlineTree", {"flat_below": 0, "replay_size": 0}), ("LOMTree", {})):
+            model, took = train(data, 1, learner=learner, **options)
             runs = [test(model, data) for _ in range(5)]
-            row |= {f"{mode} train µs": took, f"{mode} predict µs": min(run[1] for run in runs)}
-            row |= {f"{mode} error %": runs[0][0], f"{mode} MB": model.memory_usage()["total"] / 1e6}
-            if mode == "beam":
+            row |= {f"{learner} train µs": took, f"{learner} predict µs": min(run[1] for run in runs)}
+            row |= {f"{learner} error %": runs[0][0], f"{learner} MB": model.memory_usage()["total"] / 1e6}
+            if learner == "OnlineTree":
                 row |= _later_rows(model, data)
-        row["predict ns per vector"] = 1e3 * row["beam predict µs"] / row["vectors read"]
+        row["predict ns per vector"] = 1e3 * row["OnlineTree predict µs"] / row["vectors read"]
         rows.append(row)
     add_lines(rows)
     report("online_cost", "Cost against the number of classes, 64 columns, one pass, a tree at every size", rows)
@@ -159,7 +160,7 @@ def cost() -> None:
 def add_lines(rows: list[dict[str, Any]]) -> None:
     """Compare with straight lines in log K: through all sizes, and through the middle ones alone."""
     logs = np.log([row["classes"] for row in rows])
-    for what in ("vectors read", "vectors changed", "beam predict µs", "beam later rows µs"):
+    for what in ("vectors read", "vectors changed", "OnlineTree predict µs", "OnlineTree later rows µs"):
         values = np.array([row[what] for row in rows])
         for title, part in (("all", slice(None)), ("300 to 3000", slice(1, 4))):
             slope, base = np.polyfit(logs[part], values[part], 1)
@@ -168,7 +169,7 @@ def add_lines(rows: list[dict[str, Any]]) -> None:
                     row[f"{what} over line ({title})"] = row[what] / float(line)
 
 
-def _later_rows(model: LOMTreeClassifier, data: Split) -> dict[str, float]:
+def _later_rows(model: OnlineTreeClassifier, data: Split) -> dict[str, float]:
     """On with the stream, where the class tree is built anew no more: time and weight vectors touched per row."""
     best, few = np.inf, slice(0, 10_000)
     n = len(data.y[few])
@@ -178,7 +179,8 @@ def _later_rows(model: LOMTreeClassifier, data: Split) -> dict[str, float]:
         model.partial_fit(data.X[few], data.y[few])
         best = min(best, time.process_time() - start)
     read, written = model._learner.vectors_read - before[0], model._learner.vectors_written - before[1]
-    return {"beam later rows µs": 1e6 * best / n, "vectors read": read / n / 3, "vectors changed": written / n / 3}
+    rates = {"vectors read": read / n / 3, "vectors changed": written / n / 3}
+    return {"OnlineTree later rows µs": 1e6 * best / n} | rates
 
 
 def draw_cost(rows: list[dict[str, Any]]) -> None:
@@ -186,12 +188,13 @@ def draw_cost(rows: list[dict[str, Any]]) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4), layout="constrained")
     k = np.array([row["classes"] for row in rows])
-    for what in ("beam train µs", "beam later rows µs", "beam predict µs", "lomtree train µs", "lomtree predict µs"):
+    curves = [f"OnlineTree {what} µs" for what in ("train", "later rows", "predict")]
+    for what in (*curves, "LOMTree train µs", "LOMTree predict µs"):
         left.plot(k, [row[what] for row in rows], "o-", label=what.removesuffix(" µs"))
     left.set(xlabel="classes K", ylabel="CPU µs per row", title="Time")
     for what in ("vectors read", "vectors changed"):
         right.plot(k, [row[what] for row in rows], "o-", label=what)
-    right.set(xlabel="classes K", ylabel="weight vectors per row", title="Work, mode beam")
+    right.set(xlabel="classes K", ylabel="weight vectors per row", title="Work, OnlineTree")
     for axes in (left, right):
         axes.set(xscale="log", ylim=(0, None))
         axes.legend(frameon=False)

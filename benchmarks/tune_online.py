@@ -19,10 +19,10 @@ from sklearn.model_selection import train_test_split
 
 from _measure import RESULTS, report
 from _online_data import Split, split
-from boscage import LOMTreeClassifier, online
+from boscage import LOMTreeClassifier, OnlineTreeClassifier, online
 
 SETS = ("digits", "g100", "isolet", "sector-scale", "g1000", "aloi")
-RATES = {"beam": (1.0, 2.0, 4.0), "lomtree": (0.1, 0.25, 0.5)}
+RATES: dict[Any, tuple[float, ...]] = {OnlineTreeClassifier: (1.0, 2.0, 4.0), LOMTreeClassifier: (0.1, 0.25, 0.5)}
 HEAD_STARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 FLOODS = (0.5, 0.75)
 WIDTHS = (10, 20, 40, 80)
@@ -66,31 +66,33 @@ def inner_split(data: Split, seed: int = 0) -> Split:
     return Split(data.X[kept], data.y[kept], data.X[held], data.y[held])
 
 
-def fit_error(data: Split, mode: str, **options: Any) -> float:
-    model = LOMTreeClassifier(mode, n_passes=PASSES, random_state=0, **options).fit(data.X, data.y)
+def fit_error(data: Split, of: Any, **options: Any) -> float:
+    model = of(n_passes=PASSES, random_state=0, **options).fit(data.X, data.y)
     return 100 * (1 - model.score(data.X_test, data.y_test))
 
 
 def rate() -> None:
     """For each data set alone, and one rate for all: the least mean of the validation errors."""
     rows: list[dict[str, Any]] = []
-    for mode, rates in RATES.items():
+    for of, rates in RATES.items():
+        learner = of.__name__.removesuffix("Classifier")
         sums = np.zeros(len(rates))
         for name in SETS:
             if (data := split(name)) is None:
-                rows.append({"data": name, "mode": mode, "chosen": MISSING})
+                rows.append({"data": name, "learner": learner, "chosen": MISSING})
                 continue
             inner = inner_split(data)
-            validation = [fit_error(inner, mode, learning_rate=one) for one in rates]
+            validation = [fit_error(inner, of, learning_rate=one) for one in rates]
             sums += validation
             best = rates[int(np.argmin(validation))]
-            row: dict[str, Any] = {"data": name, "mode": mode, "chosen": best}
+            row: dict[str, Any] = {"data": name, "learner": learner, "chosen": best}
             row |= {"validation %": " ".join(f"{e:.2f}" for e in validation)}
-            row["test %, chosen"] = fit_error(data, mode, learning_rate=best)
-            rows.append(row | {"test %, default": fit_error(data, mode)})
-        row = {"data": "mean of all", "mode": mode, "chosen": rates[int(np.argmin(sums))]}
+            row["test %, chosen"] = fit_error(data, of, learning_rate=best)
+            rows.append(row | {"test %, default": fit_error(data, of)})
+        row = {"data": "mean of all", "learner": learner, "chosen": rates[int(np.argmin(sums))]}
         rows.append(row | {"validation %": " ".join(f"{e:.2f}" for e in sums / len(SETS))})
-    report("online_tune", f"Learning rate chosen on a validation part ({PASSES} passes; rates tried: {RATES})", rows)
+    tried = "; ".join(f"{of.__name__} {', '.join(map(str, rates))}" for of, rates in RATES.items())
+    report("online_tune", f"Learning rate chosen on a validation part ({PASSES} passes; tried: {tried})", rows)
 
 
 def stream_errors(data: Split, above: float, head_start: float) -> list[float]:
@@ -102,7 +104,7 @@ def stream_errors(data: Split, above: float, head_start: float) -> list[float]:
         errors = []
         for key in (data.y >= data.n_classes // 2, data.y):
             order = np.lexsort((noise, key))
-            model = LOMTreeClassifier(random_state=0).partial_fit(data.X[order], data.y[order])
+            model = OnlineTreeClassifier(random_state=0).partial_fit(data.X[order], data.y[order])
             errors.append(100 * (1 - model.score(data.X_test, data.y_test)))
         return errors
     finally:
@@ -137,7 +139,7 @@ def width() -> None:
         inner = inner_split(data)
         choices: dict[str, dict[str, Any]] = {f"beam {w}": {"beam_width": w, "flat_below": 0} for w in WIDTHS}
         for search, options in (choices | {"all classes": {"flat_below": 10**6}}).items():
-            model = LOMTreeClassifier(n_passes=PASSES, random_state=0, **options).fit(inner.X, inner.y)
+            model = OnlineTreeClassifier(n_passes=PASSES, random_state=0, **options).fit(inner.X, inner.y)
             start = time.process_time()
             error = 100 * (1 - model.score(inner.X_test, inner.y_test))
             micro = 1e6 * (time.process_time() - start) / len(inner.y_test)
@@ -167,7 +169,7 @@ def cut(name: str, seed: int) -> Split:
 
 def judge(data: Split, seed: int, **options: Any) -> dict[str, float]:
     """Error in per cent after some passes, and weight vectors that learning read and changed."""
-    model = LOMTreeClassifier(n_passes=PASSES, random_state=seed, **options).fit(data.X, data.y)
+    model = OnlineTreeClassifier(n_passes=PASSES, random_state=seed, **options).fit(data.X, data.y)
     touched = model._learner.vectors_read + model._learner.vectors_written
     return {"error": 100 * (1 - model.score(data.X_test, data.y_test)), "cost": float(touched)}
 
@@ -194,7 +196,7 @@ def judge_stream(constant: str, value: float, name: str, seed: int) -> dict[str,
     with changed(**constants):
         for key in (noise, data.y >= data.n_classes // 2, data.y):
             order = np.lexsort((noise, key))
-            model = LOMTreeClassifier(random_state=seed, **options).partial_fit(data.X[order], data.y[order])
+            model = OnlineTreeClassifier(random_state=seed, **options).partial_fit(data.X[order], data.y[order])
             errors.append(100 * (1 - model.score(data.X_test, data.y_test)))
             steps.append(model.n_steps_)
     return {"error": float(np.mean(errors)), "cost": float(np.mean(steps))}
@@ -256,7 +258,7 @@ def keep(constant: str, rows: list[dict[str, Any]]) -> None:
     path = RESULTS / "online_constants.json"
     known = json.loads(path.read_text())["rows"] if path.exists() else []
     others = [row for row in known if row["constant"] != constant]
-    title = "Constants of the default mode: errors on a fifth of the training rows held out, by value"
+    title = "Constants of OnlineTreeClassifier: errors on a fifth of the training rows held out, by value"
     report("online_constants", title, others + [{"constant": constant} | row for row in rows])
 
 
@@ -265,7 +267,7 @@ def parts() -> dict[str, Callable[..., None]]:
     sparse_only, large = ("sector-scale",), ("aloi", "g100", "g1000")
     out: dict[str, Callable[..., None]] = {"rate": rate, "flood": flood, "width": width}
     out["column"] = partial(choose, "column_power", (0.0, 0.25, 0.5, 0.75, 1.0), 0.5, sparse_only, judge_column)
-    pair = online._RATES["beam"], online._CONSTANTS.start_square
+    pair = OnlineTreeClassifier().learning_rate, online._CONSTANTS.start_square
     pairs = tuple((learning_rate, start) for learning_rate in (2.0, 3.0, 4.0) for start in (0.1, 0.3, 1.0, 3.0))
     out["pair"] = partial(choose, "pair", pairs, pair, CHOSEN_ON, judge_pair)
     for group, names in ((SCORERS, CHOSEN_ON), (SPARSE_SCORERS, sparse_only), (TREES, CHOSEN_ON),
@@ -277,7 +279,7 @@ def parts() -> dict[str, Callable[..., None]]:
     streams = ("isolet", "sector-scale", "aloi", "g1000")
     out["one_pass"] = partial(choose, "one_pass", SCORERS["start_square"], pair[1], streams, judge_one_pass)
     for constant, values in STREAMS.items():
-        present = getattr(online._CONSTANTS, constant, LOMTreeClassifier().replay_size)
+        present = getattr(online._CONSTANTS, constant, OnlineTreeClassifier().replay_size)
         out[constant] = partial(choose, constant, values, present, streams, judge_stream)
     return out
 

@@ -2,8 +2,8 @@
 A stream with new classes
 =========================
 
-`LOMTreeClassifier` learns row by row and meets classes as they come. Here ten digits arrive three, then three, then
-four at a time, and the model is saved and continued in the middle of the stream.
+`OnlineTreeClassifier` learns row by row and takes new classes as they come. Here ten digits arrive three, then three,
+then four at a time, and the model is saved and continued in the middle of the stream.
 """
 
 import tempfile
@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from boscage import LOMTreeClassifier, load
+from boscage import OnlineTreeClassifier, load
 
 X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
-model = LOMTreeClassifier(random_state=0)
+model = OnlineTreeClassifier(random_state=0)
 seen, accuracy = [], []
 for last in (2, 5, 9):
     rows = np.flatnonzero(y <= last)

@@ -282,17 +282,17 @@ def test_a_model_of_very_many_classes(run, tmp_path, flowers):
     iris = load_dataset("iris")
     frame = pd.DataFrame(iris.X, columns=["sl", "sw", "pl", "pw"])
     labels = np.array(iris.target_names)[iris.y]
-    model = boscage.LOMTreeClassifier(random_state=0).fit(frame, labels)
-    model.save(tmp_path / "lom")
-    predicted = run("predict", "lom", flowers, "--proba").stdout.splitlines()
+    model = boscage.OnlineTreeClassifier(random_state=0).fit(frame, labels)
+    model.save(tmp_path / "online")
+    predicted = run("predict", "online", flowers, "--proba").stdout.splitlines()
     assert predicted[0] == "prediction," + ",".join(f"proba_{name}" for name in sorted(iris.target_names))
     assert [line.split(",")[0] for line in predicted[1:]] == model.predict(frame).tolist()
-    facts = json.loads(run("inspect", "lom", "--json").stdout)
-    assert facts["model"] == "LOMTreeClassifier"
+    facts = json.loads(run("inspect", "online", "--json").stdout)
+    assert facts["model"] == "OnlineTreeClassifier"
     assert facts["feature_names"] == ["sl", "sw", "pl", "pw"]
     assert facts["classes"] == sorted(iris.target_names)
-    assert facts["mode"] == "beam"
-    assert "no single tree to show" in fails(run, "show", "lom")
+    assert 0 < facts["bytes_in_memory"] < model.memory_usage()["total"]  # without what learning needs
+    assert "no single tree to show" in fails(run, "show", "online")
 
 
 def test_output_that_cannot_be_written(run, tmp_path):
@@ -325,7 +325,7 @@ def test_compare_writes_table_json_and_picture(run, tmp_path):
     result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
     families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
     families = [family for family in families if family not in ("obliquetree", "contree")]  # where they are installed
-    assert sorted(families) == ["axis", "lomtree", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
+    assert sorted(families) == ["axis", "online", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
     assert result.stderr == "wrote compare.json, compare.png and compare.html in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr
     record = json.loads((tmp_path / "boscage-compare" / "compare.json").read_text())

@@ -81,6 +81,16 @@ def test_a_family_added_later_appears_by_itself(monkeypatch):
     assert [name for name in names if name.startswith("later")] == ["later gini"]
 
 
+@pytest.mark.parametrize(("classes", "label"), [(160, "linear"), (161, "class tree")])
+def test_the_online_row_says_whether_it_has_a_tree(classes, label):
+    rows = np.arange(2.0 * classes)[:, None]
+    chosen = contenders(Task("many", rows, np.arange(2 * classes) % classes), Settings())
+    (online,) = [contender for contender in chosen if contender.family == "online"]
+    assert online.name == f"online {label}"
+    model = online.make().fit(rows, np.arange(2 * classes) % classes)[-1]
+    assert (model._learner.state(False)["tree0.left"].size > 0) == (label == "class tree")
+
+
 def test_estimators_carry_the_settings():
     settings = Settings(seed=7, n_jobs=2, max_depth=3, max_leaf_nodes=9, min_samples_leaf=4)
     for contender in contenders(task_of("promoters"), settings):
@@ -88,7 +98,7 @@ def test_estimators_carry_the_settings():
         parameters = model[-1].get_params() if hasattr(model, "steps") else model.get_params()
         if contender.family == "optimal":
             assert (parameters["max_depth"], parameters["n_jobs"]) == (3, 2)
-        elif contender.family not in ("sklearn logistic", "lomtree"):
+        elif contender.family not in ("sklearn logistic", "online"):
             assert [parameters[name] for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")] == [3, 9, 4]
             assert parameters["random_state"] == 7
         if contender.is_part:
@@ -106,7 +116,7 @@ def test_every_contender_runs_on_numbers_missing_cells_and_categories(name):
         assert len(result.accuracy) == 3
         assert result.mean("accuracy") > (majority - 0.15 if name == "heart-disease" else majority)
         assert all(time >= 0 for time in result.fit_seconds + result.predict_seconds)
-        assert bool(result.leaves) == (result.family not in ("sklearn logistic", "lomtree"))
+        assert bool(result.leaves) == (result.family not in ("sklearn logistic", "online"))
         assert all(depth < leaves for depth, leaves in zip(result.depth, result.leaves, strict=True))
 
 
@@ -299,7 +309,7 @@ def test_the_page_shows_every_family_and_nothing_from_outside(tmp_path):
     assert "&lt;script&gt;x&lt;/script&gt;" in outside
     assert not re.search(r"(src|href)=.?(http|//)", outside)
     assert outside.count("<tr") == 1 + len(results)
-    assert outside.count("<details") == len({c.family for c in chosen} - {"sklearn logistic", "lomtree", "<i>bad</i>"})
+    assert outside.count("<details") == len({c.family for c in chosen} - {"sklearn logistic", "online", "<i>bad</i>"})
     assert outside.count("<details open") == 1
     assert "data:image/svg+xml;base64," in outside
     assert "Most accurate: <strong>" in outside

@@ -1,6 +1,7 @@
 """The experiments run, keep what they have computed, and print the paper's numbers beside ours."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,21 @@ def test_lomtree(tmp_path, monkeypatch):
     online = [cell for cell in cells if "entropy" in cell]
     assert len(online) == 4  # 2 and 48 routers in the table; 1, 2 and 4 in the figure
     assert all(0 <= cell["gini"] <= 1 and 0 <= cell["modified gini"] <= 1 for cell in online)
+
+
+def test_the_page_on_lomtree_follows_from_its_cells(tmp_path, monkeypatch):
+    """Nothing is computed again: cells that were kept under the words of two modes are found by two classifiers."""
+    from boscage.experiments import lomtree
+
+    kept = Path(__file__).parent.parent / "docs" / "results" / "lomtree"
+    shutil.copy(kept / "lomtree.json", tmp_path)
+    rows = np.zeros((4, 2)), np.arange(4)
+    monkeypatch.setattr(lomtree, "has_vw", lambda: True)
+    monkeypatch.setattr(lomtree, "_split", lambda name, most: (*rows, *rows))
+    monkeypatch.setattr(lomtree, "_cell", lambda *args: pytest.fail(f"not kept: {args}"))
+    monkeypatch.setattr(lomtree, "vw", lambda *args: pytest.fail(f"not kept: {args}"))
+    written = run("lomtree", table=1, budget="full", out=tmp_path)
+    assert written[0].read_text() == (kept / "lomtree-table-1.md").read_text()
 
 
 def test_vowpal_wabbit_learns_and_predicts(rng):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from scipy import sparse
 from typer.testing import CliRunner
 
-from boscage import LOMTreeClassifier, TopDownTreeClassifier
+from boscage import OnlineTreeClassifier, TopDownTreeClassifier
 from boscage._column_facts import column_ranges
 from boscage.cli import app
 from boscage.datasets import load_dataset
@@ -185,7 +185,7 @@ def test_the_command_line_writes_a_page(tmp_path):
     assert "4 leaves" in result.stderr
     assert result.stdout == ""
     assert embedded((tmp_path / "wine.html").read_text())["title"] == "wine"
-    LOMTreeClassifier().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "online")
+    OnlineTreeClassifier().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "online")
     refused = CliRunner().invoke(app, ["show", str(tmp_path / "online")])
     assert refused.exit_code == 1
     assert "has no single tree to show" in refused.stderr

@@ -1,7 +1,9 @@
-"""LOMTreeClassifier: against the slow reference, against itself in other batches, and against bad input."""
+"""The online classifiers: against the slow reference, against itself in other batches, and against bad input."""
 
 import copy
+import inspect
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,22 +12,28 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boscage
-from boscage import LOMTreeClassifier, ModelFileError, _core, online
+from boscage import LOMTreeClassifier, ModelFileError, OnlineTreeClassifier, _core, online
 from reference_online import CONSTANTS, Beam, Lomtree, clusters
 
 MODES = {
     "flat": {},
     "tree": {"flat_below": 0, "beam_width": 3},
     "two trees": {"flat_below": 5, "beam_width": 2, "n_trees": 2},
-    "lomtree": {"mode": "lomtree"},
+    "lomtree": {"of": LOMTreeClassifier},
     "sparse": {"scaling": "unit"},
     "sparse tree": {"scaling": "unit", "flat_below": 0, "beam_width": 3},
-    "sparse lomtree": {"mode": "lomtree", "scaling": "unit", "max_internal_nodes": 12},
+    "sparse lomtree": {"of": LOMTreeClassifier, "scaling": "unit", "max_internal_nodes": 12},
 }
+
+
+def make(of=OnlineTreeClassifier, **options):
+    return of(**options)
+
+
 every_mode = pytest.mark.parametrize("options", MODES.values(), ids=MODES)
 
 
-@parametrize_with_checks([LOMTreeClassifier(**options) for options in MODES.values()])
+@parametrize_with_checks([make(**options) for options in MODES.values()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -60,7 +68,7 @@ def test_dense_beam_follows_the_reference(kind, weighted, rng):
     options = MODES[kind]
     X, y = clusters(rng, n=260, k=17)
     w = rng.exponential(size=len(y)) if weighted else np.ones(len(y))
-    model = LOMTreeClassifier(**options, random_state=3, replay_size=0)
+    model = make(**options, random_state=3, replay_size=0)
     slow = Beam(6, seed=seed_of(3), flat_below=model.flat_below, width=model.beam_width, trees=model.n_trees)
     for start in range(0, 260, 52):
         part = slice(start, start + 52)
@@ -75,7 +83,7 @@ def test_dense_beam_follows_the_reference(kind, weighted, rng):
 def test_sparse_beam_follows_the_reference(rng):
     X, y = counts(rng)
     for options in (MODES["sparse"], MODES["sparse tree"]):
-        model = LOMTreeClassifier(**options, random_state=1, replay_size=0)
+        model = make(**options, random_state=1, replay_size=0)
         slow = Beam(40, centred=False, seed=seed_of(1), flat_below=model.flat_below, width=model.beam_width)
         model.partial_fit(sparse.csr_array(X), y, classes=np.arange(20))
         for x, label in zip(X, y):
@@ -89,7 +97,7 @@ def test_replay_follows_the_reference(scaling, rng):
     X, y = clusters(rng, n=240, k=8) if scaling == "center" else counts(rng, n=240, k=8)
     order = np.argsort(y, kind="stable")
     X, y = X[order].astype(np.float32), y[order]
-    model = LOMTreeClassifier(scaling=scaling, random_state=2, replay_size=3)
+    model = OnlineTreeClassifier(scaling=scaling, random_state=2, replay_size=3)
     slow = Beam(X.shape[1], centred=scaling == "center", seed=seed_of(2), replay=3)
     model.partial_fit(X, y, classes=np.arange(8))
     for x, label in zip(X.astype(float), y):
@@ -123,7 +131,7 @@ def test_other_constants_reach_the_core_and_its_files(kind, rng, monkeypatch, tm
     order = np.lexsort((rng.random(240), y >= 10))
     X, y = X[order].astype(np.float32), y[order]
     monkeypatch.setattr(online, "_CONSTANTS", others)
-    model = LOMTreeClassifier(**MODES[kind], random_state=2, replay_size=3).partial_fit(X[:150], y[:150])
+    model = make(**MODES[kind], random_state=2, replay_size=3).partial_fit(X[:150], y[:150])
     model.save(tmp_path / "model", resume=True)
     monkeypatch.undo()
     loaded = boscage.load(tmp_path / "model")
@@ -141,14 +149,14 @@ def test_other_constants_reach_the_core_and_its_files(kind, rng, monkeypatch, tm
     # A gradient as good as at a threshold may fall on either side of it in single precision, so a few differ by more.
     np.testing.assert_allclose(model.predict_proba(X)[:, columns], expected, atol=2e-2)
     assert abs(model.predict_proba(X)[:, columns] - expected).mean() < 2e-4
-    plain = LOMTreeClassifier(**MODES[kind], random_state=2, replay_size=3).partial_fit(X, y)
+    plain = make(**MODES[kind], random_state=2, replay_size=3).partial_fit(X, y)
     assert abs(plain.predict_proba(X) - model.predict_proba(X)).mean() > 2e-3
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_constants_out_of_range_are_refused(name, rng, monkeypatch):
     X, y = clusters(rng)
-    state = LOMTreeClassifier().fit(X, y)._learner.state(True)
+    state = OnlineTreeClassifier().fit(X, y)._learner.state(True)
     integer = isinstance(CONSTANTS[name], int)
     array = state["constants.integers" if integer else "constants.numbers"]
     at = array.tolist().index(CONSTANTS[name])
@@ -157,7 +165,7 @@ def test_constants_out_of_range_are_refused(name, rng, monkeypatch):
         setattr(others, name, wrong)
         monkeypatch.setattr(online, "_CONSTANTS", others)
         with pytest.raises(ValueError, match="constant"):
-            LOMTreeClassifier().fit(X, y)
+            OnlineTreeClassifier().fit(X, y)
         changed = array.copy()
         changed[at] = wrong
         with pytest.raises(ValueError, match="constants"):
@@ -182,7 +190,7 @@ def lomtree_summary(model):
 @pytest.mark.parametrize("scaling", ["center", "unit"])
 def test_lomtree_follows_the_reference(limit, scaling, rng):
     X, y = clusters(rng, n=600, k=10)
-    model = LOMTreeClassifier("lomtree", scaling=scaling, max_internal_nodes=limit, swap_resistance=1.0)
+    model = LOMTreeClassifier(scaling=scaling, max_internal_nodes=limit, swap_resistance=1.0)
     slow = Lomtree(6, centred=scaling == "center", limit=limit, resistance=1.0)
     for start in range(0, 600, 100):
         part = slice(start, start + 100)
@@ -201,7 +209,7 @@ def test_lomtree_follows_the_reference(limit, scaling, rng):
 def test_lomtree_statistics_equal_a_recount(rng):
     X, y = clusters(rng, n=500, k=9)
     w = rng.integers(1, 4, 500).astype(float)
-    model = LOMTreeClassifier("lomtree", max_internal_nodes=7, swap_resistance=0.5)
+    model = LOMTreeClassifier(max_internal_nodes=7, swap_resistance=0.5)
     model.partial_fit(X, y, sample_weight=w)
     s = model._learner.state(True)
     assert s["lom.swaps"][0] > 0
@@ -224,7 +232,7 @@ def test_lomtree_statistics_equal_a_recount(rng):
 def test_swaps_never_lose_a_node_or_loop(resistance, rng):
     X, y = clusters(rng, n=1500, k=30)
     for limit in (1, 2, 3, 29):
-        model = LOMTreeClassifier("lomtree", max_internal_nodes=limit, swap_resistance=resistance)
+        model = LOMTreeClassifier(max_internal_nodes=limit, swap_resistance=resistance)
         for start in range(0, 1500, 300):
             model.partial_fit(X[start : start + 300], y[start : start + 300])
             summary = lomtree_summary(model)  # a prefix walk: it ends, and meets every node once
@@ -234,28 +242,27 @@ def test_swaps_never_lose_a_node_or_loop(resistance, rng):
 
 def test_a_leaf_has_one_label(rng):
     X, y = clusters(rng, n=600)
-    model = LOMTreeClassifier("lomtree", random_state=0).fit(X, y)
+    model = LOMTreeClassifier(random_state=0).fit(X, y)
     leaves, found = model.apply(X), model.predict(X)
     assert len({*zip(leaves.tolist(), found.tolist())}) == len(set(leaves.tolist())) > 1
-    with pytest.raises(ValueError, match="lomtree"):
-        LOMTreeClassifier().fit(X, y).apply(X)
+    assert not hasattr(OnlineTreeClassifier, "apply")
 
 
 def test_class_records_are_capped(rng):
     X, y = clusters(rng, n=800, k=60)
-    model = LOMTreeClassifier("lomtree", max_class_records=5).partial_fit(X, y)
+    model = LOMTreeClassifier(max_class_records=5).partial_fit(X, y)
     assert np.diff(model._learner.state(True)["lom.record_offsets"]).max() == 5
     for cap in (5, 40):  # fewer and more than are looked at for a rare one: sorted, and common classes stay
         many = np.r_[np.repeat([3, 57], 300), rng.permutation(np.tile(np.arange(60), 5))]
         rows = rng.normal(size=(900, 6))
         # the root has a router at once; a third class comes after the common ones
-        capped = LOMTreeClassifier("lomtree", max_class_records=cap).partial_fit(rows, many, classes=np.arange(60))
+        capped = LOMTreeClassifier(max_class_records=cap).partial_fit(rows, many, classes=np.arange(60))
         s = capped._learner.state(True)
         root = s["lom.record_labels"][: s["lom.record_offsets"][1]]
         assert len(root) == cap
         assert (np.diff(root) > 0).all()
         assert {3, 57} <= set(root.tolist())
-    free = LOMTreeClassifier("lomtree").partial_fit(X, y)
+    free = LOMTreeClassifier().partial_fit(X, y)
     assert model.memory_usage()["tree"] < free.memory_usage()["tree"]
 
 
@@ -271,9 +278,9 @@ def stream(options, rng):
 def test_batches_do_not_matter(options, rng):
     X, y = stream(options, rng)
     w = rng.exponential(size=240) * (rng.random(240) > 0.1)
-    whole = LOMTreeClassifier(**options, random_state=0).partial_fit(X, y, sample_weight=w)
+    whole = make(**options, random_state=0).partial_fit(X, y, sample_weight=w)
     for cuts in (np.arange(1, 240), [1, 2, 50, 51, 239], rng.choice(240, 9, replace=False)):
-        parts = LOMTreeClassifier(**options, random_state=0)
+        parts = make(**options, random_state=0)
         for rows in np.split(np.arange(240), np.sort(cuts)):
             if w[rows].any():
                 parts.partial_fit(X[rows], y[rows], sample_weight=w[rows])
@@ -284,8 +291,8 @@ def test_batches_do_not_matter(options, rng):
 @every_mode
 def test_unweighted_batches_give_the_same_bytes(options, rng):
     X, y = stream(options, rng)
-    whole = LOMTreeClassifier(**options, random_state=0).partial_fit(X, y)
-    parts = LOMTreeClassifier(**options, random_state=0)
+    whole = make(**options, random_state=0).partial_fit(X, y)
+    parts = make(**options, random_state=0)
     for rows in np.split(np.arange(240), [1, 3, 100, 101, 200]):
         parts.partial_fit(X[rows], y[rows])
     assert_same_state(whole, parts)
@@ -294,7 +301,7 @@ def test_unweighted_batches_give_the_same_bytes(options, rng):
 @every_mode
 def test_a_saved_model_goes_on_as_if_never_saved(options, rng, tmp_path):
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).partial_fit(X[:150], y[:150])
+    model = make(**options, random_state=0).partial_fit(X[:150], y[:150])
     model.save(tmp_path / "a", resume=True)
     loaded = boscage.load(tmp_path / "a")
     for other in (loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
@@ -310,7 +317,7 @@ def test_a_saved_model_goes_on_as_if_never_saved(options, rng, tmp_path):
 @every_mode
 def test_a_file_for_prediction_predicts_the_same_and_says_it_cannot_learn(options, rng, tmp_path):
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    model = make(**options, random_state=0).fit(X, y)
     model.save(tmp_path / "model")
     model.save(tmp_path / "full", resume=True)
     loaded = boscage.load(tmp_path / "model")
@@ -328,7 +335,7 @@ def test_a_file_for_prediction_predicts_the_same_and_says_it_cannot_learn(option
 def test_hostile_state_is_refused_and_never_crashes(options, rng):
     """Every array of the state is cut, lengthened, retyped, dropped and overwritten."""
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).partial_fit(X[:120], y[:120])
+    model = make(**options, random_state=0).partial_fit(X[:120], y[:120])
     sound = model._learner.state(True)
     batch = _core.RowBatch(np.ascontiguousarray(X))
     numbers = np.zeros(240, np.int32)
@@ -359,15 +366,46 @@ def test_hostile_state_is_refused_and_never_crashes(options, rng):
     assert refused > 4 * len(sound)
 
 
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("resume", ["", "-resume"])
+@pytest.mark.parametrize("kind", ["flat", "tree", "lomtree"])
+def test_files_of_the_two_modes_load_as_the_two_classifiers(kind, resume):
+    """Files of format 1 name one class for both learners."""
+    name = f"online-{kind}{resume}"
+    assert b"LOMTreeClassifier" in (GOLDEN / f"{name}.boscage").read_bytes()
+    model = boscage.load(GOLDEN / f"{name}.boscage")
+    assert type(model) is (LOMTreeClassifier if kind == "lomtree" else OnlineTreeClassifier)
+    with np.load(GOLDEN / "online-rows.npz") as known:
+        X, y = known["X"], known["y"]
+        np.testing.assert_allclose(model.predict_proba(X[::6]), known[name], atol=1e-6)
+        if resume:
+            model.partial_fit(X[60:], y[60:])
+            np.testing.assert_allclose(model.predict_proba(X[::6]), known[f"{name}-later"], atol=1e-6)
+
+
+def test_a_file_of_the_other_learner_is_refused(rng, tmp_path):
+    X, y = clusters(rng)
+    for of, other in ((OnlineTreeClassifier, "LOMTreeClassifierX"), (LOMTreeClassifier, "OnlineTreeClassifier")):
+        of().fit(X, y).save(tmp_path / "model")
+        data = (tmp_path / "model").read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = data[8 : 8 + size].replace(of.__name__.encode(), other.encode())
+        (tmp_path / "other").write_bytes(len(header).to_bytes(8, "little") + header + data[8 + size :])
+        with pytest.raises(ModelFileError):
+            boscage.load(tmp_path / "other")
+
+
 def test_a_file_with_parts_of_another_kind_is_refused(rng, tmp_path):
     X, y = clusters(rng)
-    LOMTreeClassifier().fit(X, y).save(tmp_path / "model")
+    OnlineTreeClassifier().fit(X, y).save(tmp_path / "model")
     data = (tmp_path / "model").read_bytes()
-    (tmp_path / "other").write_bytes(data.replace(b"LOMTreeClassifier", b"LOMTreeClassifieR"))
+    (tmp_path / "other").write_bytes(data.replace(b"OnlineTreeClassifier", b"OnlineTreeClassifieR"))
     with pytest.raises(ModelFileError):
         boscage.load(tmp_path / "other")
     size = int.from_bytes(data[:8], "little")
-    header = data[8 : 8 + size].replace(b"LOMTreeClassifier", b"TopDownTreeClassifier")
+    header = data[8 : 8 + size].replace(b"OnlineTreeClassifier", b"TopDownTreeClassifier")
     (tmp_path / "other").write_bytes(len(header).to_bytes(8, "little") + header + data[8 + size :])
     with pytest.raises(ModelFileError, match="TopDownTreeClassifier"):
         boscage.load(tmp_path / "other")
@@ -388,10 +426,10 @@ def test_a_file_with_parts_of_another_kind_is_refused(rng, tmp_path):
 def test_weight_is_repetition_in_fit(options, rng):
     X, y = stream(options, rng)
     w = rng.integers(0, 4, 240)
-    weighted = LOMTreeClassifier(**options, random_state=0).fit(X, y, sample_weight=w)
+    weighted = make(**options, random_state=0).fit(X, y, sample_weight=w)
     rows = rng.permutation(np.repeat(np.arange(240), w))
-    repeated = LOMTreeClassifier(**options, random_state=0).fit(X[rows], y[rows])
-    scaled = LOMTreeClassifier(**options, random_state=0).fit(X, y, sample_weight=1024.0 * w)
+    repeated = make(**options, random_state=0).fit(X[rows], y[rows])
+    scaled = make(**options, random_state=0).fit(X, y, sample_weight=1024.0 * w)
     if set(y[rows]) == set(y):
         assert_same_state(weighted, repeated)
     assert_same_state(weighted, scaled)
@@ -401,25 +439,25 @@ def test_weight_is_repetition_in_fit(options, rng):
 def test_weight_zero_leaves_a_row_out_of_the_stream(options, rng):
     X, y = stream(options, rng)
     w = (rng.random(240) > 0.3).astype(float)
-    everything = LOMTreeClassifier(**options, random_state=0).partial_fit(X, y, np.unique(y), sample_weight=w)
-    kept = LOMTreeClassifier(**options, random_state=0).partial_fit(X[w > 0], y[w > 0], np.unique(y))
+    everything = make(**options, random_state=0).partial_fit(X, y, np.unique(y), sample_weight=w)
+    kept = make(**options, random_state=0).partial_fit(X[w > 0], y[w > 0], np.unique(y))
     assert_same_state(everything, kept)
 
 
 def test_heavier_rows_pull_harder(rng):
     X = rng.normal(size=(400, 3))
     y = rng.integers(0, 2, 400)  # nothing to learn but how often each class comes
-    for mode in ("beam", "lomtree"):
-        light = LOMTreeClassifier(mode, random_state=0).fit(X, y, sample_weight=np.where(y == 1, 0.1, 1.0))
-        heavy = LOMTreeClassifier(mode, random_state=0, class_weight={1: 10.0}).fit(X, y)
+    for of in (OnlineTreeClassifier, LOMTreeClassifier):
+        light = of(random_state=0).fit(X, y, sample_weight=np.where(y == 1, 0.1, 1.0))
+        heavy = of(random_state=0, class_weight={1: 10.0}).fit(X, y)
         assert (light.predict(X) == 1).mean() < 0.35 < 0.65 < (heavy.predict(X) == 1).mean()
-    balanced = LOMTreeClassifier(class_weight="balanced", random_state=0)
+    balanced = OnlineTreeClassifier(class_weight="balanced", random_state=0)
     few = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]]
     assert (balanced.fit(X[few], y[few]).predict(X) == 1).mean() > 0.25
     assert (clone(balanced).set_params(class_weight=None).fit(X[few], y[few]).predict(X) == 1).mean() < 0.05
     with pytest.raises(ValueError, match="balanced"):
         balanced.partial_fit(X, y)
-    online = LOMTreeClassifier(class_weight={1: 10.0}, random_state=0)
+    online = OnlineTreeClassifier(class_weight={1: 10.0}, random_state=0)
     assert (online.partial_fit(X[:1], y[:1]).partial_fit(X, y).predict(X) == 1).mean() > 0.65
 
 
@@ -427,7 +465,7 @@ def test_heavier_rows_pull_harder(rng):
 def test_new_classes_may_come_at_any_time(options, rng):
     X, y = clusters(rng, n=900, k=30, noise=0.2)
     labels = np.array(["a", "bb", "ccc"])[y % 3] + y.astype(str)
-    model = LOMTreeClassifier(**options, random_state=0)
+    model = make(**options, random_state=0)
     model.partial_fit(X[y < 10], labels[y < 10])
     assert len(model.classes_) == 10
     model.partial_fit(X[y < 20], labels[y < 20], classes=np.unique(labels[y < 25]))
@@ -438,12 +476,12 @@ def test_new_classes_may_come_at_any_time(options, rng):
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
     # six columns and the length of the row gone, or a single path: harder, but far from the 1/30 of chance
-    assert model.score(X, labels) > (0.35 if options.get("mode") or options.get("scaling") else 0.8)
+    assert model.score(X, labels) > (0.35 if options.get("of") or options.get("scaling") else 0.8)
 
 
 def test_declared_classes(rng):
     X, y = clusters(rng, k=4)
-    model = LOMTreeClassifier().partial_fit(X, y, classes=[7, 3, 2, 1, 0])
+    model = OnlineTreeClassifier().partial_fit(X, y, classes=[7, 3, 2, 1, 0])
     assert model.classes_.tolist() == [0, 1, 2, 3, 7]
     assert (model.predict_proba(X)[:, 4] == 0).all()  # never seen
     with pytest.raises(ValueError, match=r"not in classes: \[3\]"):
@@ -456,7 +494,7 @@ def test_declared_classes(rng):
 @every_mode
 def test_top_k_is_the_head_of_the_probabilities(options, rng):
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    model = make(**options, random_state=0).fit(X, y)
     proba = model.predict_proba(X)
     for k in (1, 3, 20):
         labels, shares = model.predict_top_k(X, k)
@@ -470,7 +508,7 @@ def test_top_k_is_the_head_of_the_probabilities(options, rng):
         model.predict_top_k(X, 21)
     assert model.predict_top_k(X)[0].shape == (240, 5)
     few = y < "c03"
-    assert LOMTreeClassifier(**options, random_state=0).fit(X[few], y[few]).predict_top_k(X)[0].shape == (240, 3)
+    assert make(**options, random_state=0).fit(X[few], y[few]).predict_top_k(X)[0].shape == (240, 3)
 
 
 @every_mode
@@ -479,18 +517,18 @@ def test_sparse_and_dense_rows_and_their_types_agree(options, rng):
     X = np.round(X, 2).astype(np.float32)
     scaling = options.get("scaling", "center")
     options = {**options, "scaling": scaling}
-    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    model = make(**options, random_state=0).fit(X, y)
     wide = sparse.csr_matrix(X.astype(np.float64))
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     for other in (X.astype(np.float64), np.asfortranarray(X), sparse.csr_array(X), sparse.csc_matrix(X), wide):
-        again = LOMTreeClassifier(**options, random_state=0).fit(other, y)
+        again = make(**options, random_state=0).fit(other, y)
         assert_same_state(model, again)
         np.testing.assert_array_equal(model.predict(other), model.predict(X))
 
 
 def test_threads_do_not_matter(rng):
     X, y = clusters(rng, n=2000, k=40)
-    model = LOMTreeClassifier(flat_below=0, random_state=0).fit(X, y)
+    model = OnlineTreeClassifier(flat_below=0, random_state=0).fit(X, y)
     one = model.predict_proba(X)
     np.testing.assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), one)
 
@@ -498,7 +536,7 @@ def test_threads_do_not_matter(rng):
 @every_mode
 def test_rows_are_predicted_alike_alone_and_together(options, rng):
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).fit(X, y)
+    model = make(**options, random_state=0).fit(X, y)
     rows = np.tile(X, (2, 1))  # more than go down the tree together
     together = model.predict_proba(rows)
     np.testing.assert_array_equal(together[:240], together[240:])
@@ -509,14 +547,14 @@ def test_many_trees_find_more_candidates(rng):
     X, y = clusters(rng, n=600, k=40)
     found = []
     for n_trees in (1, 12):
-        model = LOMTreeClassifier(flat_below=0, beam_width=1, n_trees=n_trees, random_state=0).fit(X, y)
+        model = OnlineTreeClassifier(flat_below=0, beam_width=1, n_trees=n_trees, random_state=0).fit(X, y)
         found.append((model.predict_proba(X) > 0).sum(axis=1).mean())
     assert found[1] > found[0] + 1
 
 
 def test_labels_never_met_count_as_errors(rng):
     X, y = clusters(rng)
-    model = LOMTreeClassifier(random_state=0).fit(X, y)
+    model = OnlineTreeClassifier(random_state=0).fit(X, y)
     assert model.score(X, y + 100) == 0
     assert set(model.predict(X)) <= set(y)
 
@@ -527,7 +565,7 @@ def test_labels_never_met_count_as_errors(rng):
 @every_mode
 def test_failed_calls_leave_the_model_unchanged(options, rng):
     X, y = stream(options, rng)
-    model = LOMTreeClassifier(**options, random_state=0).partial_fit(X, y)
+    model = make(**options, random_state=0).partial_fit(X, y)
     before = copy.deepcopy(model)
     bad = X.copy()
     bad[5, 2] = np.nan
@@ -562,23 +600,43 @@ def test_failed_calls_leave_the_model_unchanged(options, rng):
     assert model.n_features_in_ == X.shape[1]
 
 
+SHARED = [
+    {"scaling": None}, {"n_passes": 0}, {"learning_rate": 0.0}, {"learning_rate": np.nan}, {"learning_rate": None},
+    {"class_weight": "equal"}, {"n_jobs": 0},
+]  # fmt: skip
+OF_THE_TREE = [{"flat_below": -1}, {"beam_width": 0}, {"n_trees": 1001}, {"replay_size": -1}]
+OF_LOMTREE = [{"max_internal_nodes": 0}, {"swap_resistance": -1.0}, {"max_class_records": 1}]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"mode": "tree"}, {"scaling": None}, {"n_passes": 0}, {"learning_rate": 0.0}, {"learning_rate": np.nan},
-        {"flat_below": -1}, {"beam_width": 0}, {"n_trees": 1001}, {"replay_size": -1}, {"max_internal_nodes": 0},
-        {"swap_resistance": -1.0}, {"max_class_records": 1}, {"class_weight": "equal"}, {"n_jobs": 0},
-    ],
+    ("of", "options"),
+    [(OnlineTreeClassifier, o) for o in SHARED + OF_THE_TREE] + [(LOMTreeClassifier, o) for o in SHARED + OF_LOMTREE],
     ids=str,
-)  # fmt: skip
-def test_parameters_are_checked(options, rng):
+)
+def test_parameters_are_checked(of, options, rng):
     X, y = clusters(rng)
     (name,) = options
     for call in ("fit", "partial_fit"):
-        model = LOMTreeClassifier(**options)
+        model = of(**options)
         with pytest.raises(ValueError, match=name):
             getattr(model, call)(X, y)
         assert not hasattr(model, "classes_")
+
+
+def test_each_learner_has_its_own_parameters():
+    """The old word says where its two meanings went; scikit-learn and help see the true signature."""
+    shared = {"n_passes", "learning_rate", "scaling", "class_weight", "random_state", "n_jobs", "verbose"}
+    own = {
+        OnlineTreeClassifier: {"flat_below", "beam_width", "n_trees", "replay_size"},
+        LOMTreeClassifier: {"max_internal_nodes", "swap_resistance", "max_class_records"},
+    }
+    for of, parameters in own.items():
+        assert set(of().get_params()) == set(inspect.signature(of).parameters) == shared | parameters
+        for call in (lambda of=of: of(mode="beam"), lambda of=of: of("lomtree")):
+            with pytest.raises(TypeError, match=r"mode is gone: use OnlineTreeClassifier\(\) for mode='beam'"):
+                call()
+    with pytest.raises(TypeError, match="beam_width"):
+        LOMTreeClassifier(beam_width=3)
 
 
 def test_hostile_rows_are_refused_by_the_core():

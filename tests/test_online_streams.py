@@ -1,4 +1,4 @@
-"""LOMTreeClassifier on hard streams: sorted by class, drifting, weighted, of any scale, with very many classes."""
+"""The online classifiers on hard streams: sorted by class, drifting, weighted, of any scale, with very many classes."""
 
 import subprocess
 import sys
@@ -8,14 +8,14 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from boscage import LOMTreeClassifier
+from boscage import LOMTreeClassifier, OnlineTreeClassifier
 from reference_online import clusters
 
 
 def test_columns_may_have_any_scale(rng):
     X, y = clusters(rng, n=600)
-    plain = LOMTreeClassifier(random_state=0).partial_fit(X, y)
-    scaled = LOMTreeClassifier(random_state=0).partial_fit(X * 2.0 ** rng.integers(-60, 60, 6), y)
+    plain = OnlineTreeClassifier(random_state=0).partial_fit(X, y)
+    scaled = OnlineTreeClassifier(random_state=0).partial_fit(X * 2.0 ** rng.integers(-60, 60, 6), y)
     weights = [model._learner.state(True)["scorers.weights"] for model in (plain, scaled)]
     np.testing.assert_array_equal(*weights)
 
@@ -25,9 +25,9 @@ def test_a_stream_sorted_by_class_is_not_forgotten(rng):
     order = np.argsort(y[:1500], kind="stable")
     errors = {}
     for size in (0, 8):
-        model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(X[order], y[order])
+        model = OnlineTreeClassifier(replay_size=size, random_state=0).partial_fit(X[order], y[order])
         errors[size] = 1 - model.score(X[1500:], y[1500:])
-    shuffled = 1 - LOMTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500]).score(X[1500:], y[1500:])
+    shuffled = 1 - OnlineTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500]).score(X[1500:], y[1500:])
     assert shuffled < 0.05
     assert errors[8] < shuffled + 0.05
     assert errors[0] > errors[8] + 0.1
@@ -47,7 +47,7 @@ def test_digits_sorted_by_class_are_not_forgotten(as_rows):
     order = np.argsort(y, kind="stable")
     score = {}
     for size, rows in ((0, order), (8, order), ("shuffled", slice(None))):
-        model = LOMTreeClassifier(replay_size=8 if size == "shuffled" else size, random_state=0)
+        model = OnlineTreeClassifier(replay_size=8 if size == "shuffled" else size, random_state=0)
         model.partial_fit(as_rows(X[rows]), y[rows])
         score[size] = model.score(as_rows(X_test), y_test)
     assert score["shuffled"] > 0.9
@@ -65,7 +65,7 @@ def test_sparse_rows_sorted_by_class_are_not_forgotten(rng):
     order = np.argsort(y[:n], kind="stable")
     errors = {}
     for name, size, rows in (("forgetful", 0, order), ("sorted", 8, order), ("shuffled", 8, np.arange(n))):
-        model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(X[rows], y[rows])
+        model = OnlineTreeClassifier(replay_size=size, random_state=0).partial_fit(X[rows], y[rows])
         errors[name] = 1 - model.score(X[n:], y[n:])
     assert errors["sorted"] < errors["shuffled"] + 0.06
     assert errors["forgetful"] > errors["sorted"] + 0.2
@@ -74,7 +74,7 @@ def test_sparse_rows_sorted_by_class_are_not_forgotten(rng):
 def test_digits_that_drift_are_followed():
     """After the first half the digits are shown with the contrast reversed: the old model fails, learning on helps."""
     X, y, X_test, y_test = digits_split()
-    model = LOMTreeClassifier(random_state=0).partial_fit(X[:600], y[:600])
+    model = OnlineTreeClassifier(random_state=0).partial_fit(X[:600], y[:600])
     before = model.score(16 - X_test, y_test)
     model.partial_fit(16 - X[600:], y[600:])
     assert before < 0.5
@@ -87,7 +87,7 @@ def test_weights_of_digits_move_the_errors():
     heavy, test_heavy = np.isin(y, (1, 8)), np.isin(y_test, (1, 8))
     missed = {}
     for weight in (0.05, 20.0):
-        model = LOMTreeClassifier(n_passes=1, random_state=0).fit(X, y, np.where(heavy, weight, 1.0))
+        model = OnlineTreeClassifier(n_passes=1, random_state=0).fit(X, y, np.where(heavy, weight, 1.0))
         missed[weight] = (model.predict(X_test) != y_test)[test_heavy].mean()
     assert missed[20.0] < missed[0.05]
 
@@ -95,21 +95,21 @@ def test_weights_of_digits_move_the_errors():
 def test_weight_two_is_the_digit_twice_in_fit():
     X, y, X_test, _ = digits_split()
     counts = np.random.default_rng(1).integers(0, 3, len(y))
-    weighted = LOMTreeClassifier(n_passes=2, random_state=0).fit(X, y, counts)
-    repeated = LOMTreeClassifier(n_passes=2, random_state=0).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = OnlineTreeClassifier(n_passes=2, random_state=0).fit(X, y, counts)
+    repeated = OnlineTreeClassifier(n_passes=2, random_state=0).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.predict_proba(X_test), repeated.predict_proba(X_test), atol=1e-7)
 
 
 def test_shuffled_streams_hardly_replay(rng):
     X, y = clusters(rng, n=4000, k=20)
-    model = LOMTreeClassifier(random_state=0).partial_fit(X, y)
+    model = OnlineTreeClassifier(random_state=0).partial_fit(X, y)
     assert model.n_steps_ < 1.15 * 4000
 
 
 def test_classes_that_move_are_followed(rng):
     X, y = clusters(rng, n=3000, k=10, d=10)
     moved = X + 1.5 * rng.normal(size=(10, 10))[y]
-    model = LOMTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500])
+    model = OnlineTreeClassifier(random_state=0).partial_fit(X[:1500], y[:1500])
     before = model.score(moved[2500:], y[2500:])
     model.partial_fit(moved[1500:2500], y[1500:2500])
     assert before < 0.8
@@ -121,7 +121,7 @@ def test_digits_with_half_the_classes_first_are_not_forgotten():
     order = np.argsort(y >= 5, kind="stable")
     score = {}
     for size in (0, 8):
-        model = LOMTreeClassifier(replay_size=size, random_state=0).partial_fit(X[order], y[order])
+        model = OnlineTreeClassifier(replay_size=size, random_state=0).partial_fit(X[order], y[order])
         score[size] = model.score(X_test[y_test < 5], y_test[y_test < 5])
     assert score[8] > 0.9 > score[0] + 0.05
 
@@ -133,7 +133,7 @@ def test_work_per_row_grows_like_the_logarithm_of_the_classes(rng):
     for k in (64, 512, 4096):
         y = np.tile(np.arange(k), 2)
         X = rng.normal(size=(k, d))[y] + 0.1 * rng.normal(size=(2 * k, d))
-        model = LOMTreeClassifier(flat_below=0, beam_width=width, replay_size=0, random_state=0).partial_fit(X, y)
+        model = OnlineTreeClassifier(flat_below=0, beam_width=width, replay_size=0, random_state=0).partial_fit(X, y)
         before = model._learner.vectors_read
         model.partial_fit(X[:200], y[:200])
         read[k] = (model._learner.vectors_read - before) / 200
@@ -151,7 +151,7 @@ def ten_thousand_classes(rng, d=16):
 
 def test_ten_thousand_classes_fit_in_bounded_memory(rng):
     X, y = ten_thousand_classes(rng)
-    model = LOMTreeClassifier(replay_size=1, random_state=0, beam_width=10).partial_fit(X, y)
+    model = OnlineTreeClassifier(replay_size=1, random_state=0, beam_width=10).partial_fit(X, y)
     # Weights, their two companions and means: 3 x 4 + 8 bytes per class and column (padded to 32), trees and rows.
     assert model.memory_usage()["total"] < 14_000_000
 
@@ -160,7 +160,7 @@ def test_ten_thousand_classes_in_the_published_tree_are_bounded_by_its_records(r
     X, y = ten_thousand_classes(rng)
     sizes = {}
     for records in (8, 64):
-        model = LOMTreeClassifier("lomtree", max_internal_nodes=2000, max_class_records=records).partial_fit(X, y)
+        model = LOMTreeClassifier(max_internal_nodes=2000, max_class_records=records).partial_fit(X, y)
         # Two nodes per router, each of records of at most 28 bytes with room to grow, and routers of 32 x 8 bytes.
         sizes[records] = model.memory_usage()["total"]
         assert sizes[records] < 4001 * (2 * 28 * records + 200) + 2 * 2000 * 32 * 8 + 1_000_000
@@ -170,7 +170,7 @@ def test_ten_thousand_classes_in_the_published_tree_are_bounded_by_its_records(r
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory of a process from /proc")
 def test_the_top_classes_never_need_a_number_per_row_and_class(tmp_path, rng):
     X, y = ten_thousand_classes(rng)
-    LOMTreeClassifier(replay_size=0, random_state=0, beam_width=5).partial_fit(X, y).save(tmp_path / "model")
+    OnlineTreeClassifier(replay_size=0, random_state=0, beam_width=5).partial_fit(X, y).save(tmp_path / "model")
     np.save(tmp_path / "X.npy", X)
     code = f"""
 import boscage, numpy

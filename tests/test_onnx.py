@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boscage import LOMTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier, _predict
+from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier, _predict
 from boscage._estimator import _needs_numbers
 from boscage._onnx import path_table
 from boscage.datasets import load_dataset
@@ -191,6 +191,7 @@ def test_refusals(tmp_path):
     assert not (tmp_path / "t.onnx").exists()
     # Many-class learners are no single tree; there is nothing honest to export.
     assert not hasattr(LOMTreeClassifier, "to_onnx")
+    assert not hasattr(OnlineTreeClassifier, "to_onnx")
 
 
 def test_without_the_package(monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from boscage import LOMTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
+from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
 from boscage._progress import Progress
 from boscage.splits import LinearTest, ProposingFamily
 
@@ -24,6 +24,7 @@ MODELS = [
     TopDownTreeClassifier("wodt", max_depth=2, random_state=0),
     OptimalTreeClassifier(max_depth=2),
     LOMTreeClassifier(random_state=0, n_passes=3),
+    OnlineTreeClassifier(random_state=0, n_passes=3),
 ]
 
 
@@ -67,7 +68,7 @@ def test_callbacks_hear_of_the_fit_and_change_nothing(model, rows):
     assert listener.events[-2:] == ["end fit", "teardown"]
     assert listener.scores == [plain.score(X, y)], "the fitted estimator can predict"
     steps = listener.events[2:-2]
-    passes = 3 if isinstance(model, LOMTreeClassifier) else 0
+    passes = 3 if isinstance(model, LOMTreeClassifier | OnlineTreeClassifier) else 0
     assert steps == ["begin pass over the rows", "end pass over the rows"] * passes
     np.testing.assert_array_equal(heard.predict_proba(X), plain.predict_proba(X))
     assert pickle.loads(pickle.dumps(plain)).score(X, y) == plain.score(X, y)
@@ -75,8 +76,8 @@ def test_callbacks_hear_of_the_fit_and_change_nothing(model, rows):
 
 def test_a_callback_can_stop_the_passes(rows):
     X, y = rows
-    short = LOMTreeClassifier(random_state=0, n_passes=1).fit(X, y)
-    stopped = LOMTreeClassifier(random_state=0, n_passes=5).set_callbacks(Listener(stop_after=1)).fit(X, y)
+    short = OnlineTreeClassifier(random_state=0, n_passes=1).fit(X, y)
+    stopped = OnlineTreeClassifier(random_state=0, n_passes=5).set_callbacks(Listener(stop_after=1)).fit(X, y)
     np.testing.assert_array_equal(stopped.predict_proba(X), short.predict_proba(X))
 
 
@@ -185,7 +186,9 @@ model = {name}({options}).fit(X, rng.integers(0, 2, 60))
 """
 
 
-@pytest.mark.parametrize("name", ["TopDownTreeClassifier", "OptimalTreeClassifier", "LOMTreeClassifier"])
+@pytest.mark.parametrize(
+    "name", ["TopDownTreeClassifier", "OptimalTreeClassifier", "LOMTreeClassifier", "OnlineTreeClassifier"]
+)
 def test_defaults_are_silent_in_pipes_and_for_quick_fits(name):
     code = SCRIPT.format(name=name, options="")
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

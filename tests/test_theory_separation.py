@@ -230,10 +230,10 @@ def test_refusals():
 def test_routers_of_an_online_tree(rng):
     from sklearn.datasets import load_digits
 
-    from boscage import LOMTreeClassifier
+    from boscage import LOMTreeClassifier, OnlineTreeClassifier
 
     X, y = load_digits(return_X_y=True)
-    model = LOMTreeClassifier(mode="lomtree", random_state=0, n_passes=2).fit(X, y)
+    model = LOMTreeClassifier(random_state=0, n_passes=2).fit(X, y)
     found = node_separations(model, X, y)
     assert found["node"][0] == 0
     assert found["weight"][0] == 1
@@ -248,5 +248,5 @@ def test_routers_of_an_online_tree(rng):
     assert node_separations(model, X, y, w)["J"][0] != found["J"][0]
     with pytest.raises(ValueError, match="X and y are missing"):
         node_separations(model)
-    with pytest.raises(ValueError, match="mode='lomtree'"):
-        node_separations(LOMTreeClassifier(random_state=0).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="no single tree"):
+        node_separations(OnlineTreeClassifier(random_state=0).fit(X, y), X, y)

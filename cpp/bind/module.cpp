@@ -16,6 +16,7 @@ void bind_optimal(nb::module_&);
 void bind_oblique(nb::module_&);
 void bind_oblique_batches(nb::module_&);
 void bind_refine(nb::module_&);
+void bind_shared_lock(nb::module_&);
 void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
@@ -30,6 +31,7 @@ NB_MODULE(_core, module) {
   boscage::bind::bind_optimal(module);
   boscage::bind::bind_oblique(module);
   boscage::bind::bind_refine(module);
+  boscage::bind::bind_shared_lock(module);
   boscage::bind::bind_stochastic(module);
   boscage::bind::bind_batches(module);
   boscage::bind::bind_oblique_batches(module);

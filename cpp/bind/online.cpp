@@ -113,25 +113,30 @@ void check_learning(const on::Learner& learner, const on::Batch& batch, const In
   }
 }
 
-// Learns in place when the work is short; long work happens on a copy, so that Ctrl-C leaves the model as it was.
+// Learns in place. Interrupted work leaves the learner half taught: long work is for a learner that nobody else has.
+// publish (None: nothing) is called when the rows are learnt, before any other Python code can run.
 void learn(on::Learner& learner, const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights,
-           std::optional<In1<int64_t>> order, int64_t classes, bool replay, bool keep, nb::object progress) {
+           std::optional<In1<int64_t>> order, int64_t classes, bool replay, bool keep, nb::object progress,
+           nb::object publish) {
   const on::Batch& batch = rows.batch;
   check_learning(learner, batch, labels, weights, order, classes);
   const int64_t count = order ? static_cast<int64_t>(order->size()) : batch.rows;
-  const double* by_row = weights ? weights->data() : nullptr;
-  const int64_t* in_order = order ? order->data() : nullptr;
-  const auto work = [&](on::Learner& target, Control& control) {
-    target.add_classes(classes - target.classes());
-    target.learn(batch, labels.data(), by_row, in_order, count, replay, keep, control);
-  };
-  if (is_short(batch)) {
-    run(true, progress, [&](Control& control) { work(learner, control); });
-    return;
-  }
-  on::Learner copy = learner;
-  run(false, progress, [&](Control& control) { work(copy, control); });
-  learner = std::move(copy);
+  run(is_short(batch), progress, [&](Control& control) {
+    learner.add_classes(classes - learner.classes());
+    learner.learn(batch, labels.data(), weights ? weights->data() : nullptr, order ? order->data() : nullptr, count,
+                  replay, keep, control);
+  });
+  if (!publish.is_none()) publish();
+}
+
+on::Learner copy_of(const on::Learner& learner) {
+  nb::gil_scoped_release release;
+  return learner;
+}
+
+on::Archive saved(const on::Learner& learner, bool resume) {
+  nb::gil_scoped_release release;
+  return learner.save(resume);
 }
 
 struct Order {
@@ -185,7 +190,7 @@ nb::ndarray<nb::numpy, double> predict_all(const on::Learner& learner, const Row
 
 nb::ndarray<nb::numpy, int32_t> leaves(const on::Learner& learner, const RowBatch& rows, int threads) {
   check_width(learner, rows.batch);
-  require(learner.config().lomtree, "only mode 'lomtree' has leaves");
+  require(learner.config().lomtree, "only a LOMtree has leaves");
   std::vector<int32_t> out(static_cast<size_t>(rows.batch.rows));
   run(is_short(rows.batch), nb::none(),
       [&](Control& control) { learner.leaves(rows.batch, out.data(), threads, control); });
@@ -199,32 +204,50 @@ nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<
   return nb::make_tuple(give(std::move(out.rows)), give(std::move(out.weights)));
 }
 
-on::Learner make_learner(int64_t features, bool lomtree, bool centred, uint64_t seed, double learning_rate,
-                         int64_t flat_below, int64_t beam, int64_t trees, int64_t max_internal_nodes,
-                         double swap_resistance, int64_t max_records, int64_t replay, double flood_above,
-                         double head_start, const on::Constants& constants) {
-  require(features >= 1 && features < INT32_MAX - 64, "the number of columns is out of range");
-  require(learning_rate > 0 && learning_rate <= 1e6, "learning_rate is out of range");
-  require(flat_below >= 0 && beam >= 1 && trees >= 1 && trees <= 1000, "beam, trees or flat_below is out of range");
-  require(max_internal_nodes >= 0 && max_internal_nodes < INT32_MAX / 4, "max_internal_nodes is out of range");
-  require(swap_resistance >= 0 && max_records >= 2 && replay >= 0, "an option is out of range");
-  require(flood_above >= 0 && flood_above <= 1 && head_start >= 0 && head_start <= 10,
+on::Learner checked_learner(const on::Config& config) {
+  require(config.features >= 1 && config.features < INT32_MAX - 64, "the number of columns is out of range");
+  require(config.learning_rate > 0 && config.learning_rate <= 1e6, "learning_rate is out of range");
+  require(config.flat_below >= 0 && config.beam >= 1 && config.trees >= 1 && config.trees <= 1000,
+          "beam, trees or flat_below is out of range");
+  require(config.max_internal_nodes >= 0 && config.max_internal_nodes < INT32_MAX / 4,
+          "max_internal_nodes is out of range");
+  require(config.swap_resistance >= 0 && config.max_records >= 2 && config.replay >= 0, "an option is out of range");
+  require(config.flood.above >= 0 && config.flood.above <= 1 && config.flood.head_start >= 0 &&
+              config.flood.head_start <= 10,
           "a flood option is out of range");
-  require(constants.sound(), "a constant is out of range");
-  return on::Learner(on::Config{features,
-                                lomtree,
-                                centred,
-                                seed,
-                                learning_rate,
-                                flat_below,
-                                beam,
-                                trees,
-                                max_internal_nodes,
-                                swap_resistance,
-                                max_records,
-                                replay,
-                                {flood_above, head_start},
-                                constants});
+  require(config.constants.sound(), "a constant is out of range");
+  return on::Learner(config);
+}
+
+on::Learner online_tree(int64_t features, bool centred, uint64_t seed, double learning_rate, int64_t flat_below,
+                        int64_t beam, int64_t trees, int64_t replay, double flood_above, double head_start,
+                        const on::Constants& constants) {
+  on::Config config;
+  config.features = features;
+  config.centred = centred;
+  config.seed = seed;
+  config.learning_rate = learning_rate;
+  config.flat_below = flat_below;
+  config.beam = beam;
+  config.trees = trees;
+  config.replay = replay;
+  config.flood = {flood_above, head_start};
+  config.constants = constants;
+  return checked_learner(config);
+}
+
+on::Learner lomtree(int64_t features, bool centred, uint64_t seed, double learning_rate, int64_t max_internal_nodes,
+                    double swap_resistance, int64_t max_records) {
+  on::Config config;
+  config.features = features;
+  config.lomtree = true;
+  config.centred = centred;
+  config.seed = seed;
+  config.learning_rate = learning_rate;
+  config.max_internal_nodes = max_internal_nodes;
+  config.swap_resistance = swap_resistance;
+  config.max_records = max_records;
+  return checked_learner(config);
 }
 
 }  // namespace
@@ -238,10 +261,11 @@ void bind_online(nb::module_& module) {
       .def("__init__", &make_sparse<float>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
            "n_features"_a)
       .def("__init__", &make_sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
-           "n_features"_a);
+           "n_features"_a)
+      .def_prop_ro("is_short", [](const RowBatch& rows) { return is_short(rows.batch); });
   module.def("distinct_rows", &distinct, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
              "One row of each kind, ordered by content, and the weight of the kind.");
-  nb::class_<on::Constants>(module, "OnlineConstants", "Numbers of mode 'beam' that are no parameters.")
+  nb::class_<on::Constants>(module, "OnlineConstants", "Numbers of OnlineTreeClassifier that are not parameters.")
       .def(nb::init<>())
       .def_rw("start_square", &on::Constants::start_square)
       .def_rw("skip_below", &on::Constants::skip_below)
@@ -260,16 +284,19 @@ void bind_online(nb::module_& module) {
       .def_rw("power_rounds", &on::Constants::power_rounds)
       .def_rw("halving_rounds", &on::Constants::halving_rounds)
       .def_rw("sparse_start", &on::Constants::sparse_start);
-  nb::class_<on::Learner>(module, "OnlineLearner", "The stateful core of LOMTreeClassifier.")
-      .def(nb::new_(&make_learner), nb::kw_only(), "features"_a, "lomtree"_a, "centred"_a, "seed"_a, "learning_rate"_a,
-           "flat_below"_a, "beam"_a, "trees"_a, "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a,
-           "replay"_a, "flood_above"_a, "head_start"_a, "constants"_a)
+  nb::class_<on::Learner>(module, "OnlineLearner", "The learner of OnlineTreeClassifier and LOMTreeClassifier.")
+      .def_static("online_tree", &online_tree, nb::kw_only(), "features"_a, "centred"_a, "seed"_a, "learning_rate"_a,
+                  "flat_below"_a, "beam"_a, "trees"_a, "replay"_a, "flood_above"_a, "head_start"_a, "constants"_a)
+      .def_static("lomtree", &lomtree, nb::kw_only(), "features"_a, "centred"_a, "seed"_a, "learning_rate"_a,
+                  "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a)
       .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
-           "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none())
+           "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none(),
+           "publish"_a.none() = nb::none())
+      .def("copy", &copy_of)
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
       .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)
       .def(
-          "state", [](const on::Learner& learner, bool resume) { return to_dict(learner.save(resume)); }, "resume"_a)
+          "state", [](const on::Learner& learner, bool resume) { return to_dict(saved(learner, resume)); }, "resume"_a)
       .def("leaves", &leaves, "rows"_a, "threads"_a)
       .def_static("from_state", &from_state, "state"_a)
       .def("memory",
@@ -284,11 +311,8 @@ void bind_online(nb::module_& module) {
       .def_prop_ro("vectors_read", &on::Learner::vectors_read)
       .def_prop_ro("vectors_written", &on::Learner::vectors_written)
       .def_prop_ro("n_features", [](const on::Learner& learner) { return learner.config().features; })
-      .def_prop_ro("lomtree", [](const on::Learner& learner) { return learner.config().lomtree; })
-      .def_prop_ro("can_learn", &on::Learner::can_learn)
-      .def("__getstate__", [](const on::Learner& learner) { return to_dict(learner.save(true)); })
-      .def("__setstate__",
-           [](on::Learner& learner, const nb::dict& state) { new (&learner) on::Learner(to_archive(state)); });
+      .def_prop_ro("is_lomtree", [](const on::Learner& learner) { return learner.config().lomtree; })
+      .def_prop_ro("can_learn", &on::Learner::can_learn);
 }
 
 }  // namespace boscage::bind

@@ -1,8 +1,8 @@
 // The online learner: a stream of labelled rows in, candidate classes and probabilities out.
 //
-// Beam mode scores every class while they are few and the candidates of class trees when they are many.
-// Lomtree mode is the published tree. Classes are numbers 0..K-1 handed out by the caller; a class is known once a
-// row of positive weight carried it. The whole learner is a value: it can be copied, saved and restored.
+// An online tree scores every class while they are few and the candidates of class trees when they are many.
+// A LOMtree (Config::lomtree) is the published tree. Classes are numbers 0..K-1 handed out by the caller; a class is
+// known once a row of positive weight carried it. The whole learner is a value: it can be copied, saved and restored.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Config {
   int64_t trees = 1;
   int64_t max_internal_nodes = 0;  // 0: four per known class
   double swap_resistance = 4;
-  int64_t max_records = 4096;
+  int64_t max_records = 1024;
   int64_t replay = 0;  // rows kept per class
   Flood flood;
   Constants constants;
@@ -71,7 +71,8 @@ class Learner {
   int64_t known() const { return static_cast<int64_t>(known_.size()); }
   int64_t examples() const { return examples_; }
   bool can_learn() const { return can_learn_; }
-  // Weight vectors of routers and scorers that learning has read and changed since this object was made; mode beam.
+  // Weight vectors of routers and scorers that learning has read and changed since this object was made; 0 for a
+  // LOMtree.
   int64_t vectors_read() const { return work_.beam.routers_read + work_.scorers_read; }
   int64_t vectors_written() const { return work_.written; }
   void add_classes(int64_t count);
@@ -88,7 +89,7 @@ class Learner {
   // A probability per column; `out` is rows x classes and all zero on entry.
   void predict_all(const Batch& batch, const ClassOrder& order, double* out, int threads, Control& control) const;
 
-  // Lomtree mode: the node every row ends in.
+  // LOMtree only: the node every row ends in.
   void leaves(const Batch& batch, int32_t* out, int threads, Control& control) const;
 
   Archive save(bool resume) const;

@@ -39,7 +39,7 @@ class ClassRecords {
 struct LomOptions {
   int64_t max_internal_nodes = 0;  // 0: four per known class
   double swap_resistance = 4;
-  int64_t max_records = 4096;
+  int64_t max_records = 1024;
   double learning_rate = 0.5;
 };
 

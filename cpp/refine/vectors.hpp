@@ -6,7 +6,8 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // sanitizers start too late for the choice
 #define BOSCAGE_REFINE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define BOSCAGE_REFINE_CLONES

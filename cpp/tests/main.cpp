@@ -1,4 +1,5 @@
 #include <cstring>
+#include <thread>
 
 #include "check.hpp"
 
@@ -9,10 +10,20 @@ int plant_bug(int length) {
   const volatile int* first = values.data();
   return first[length];
 }
+
+// Two threads write the same number without a lock: proof that the thread sanitizer's build really watches.
+int plant_race() {
+  int number = 0;
+  std::thread other([&] { ++number; });
+  ++number;
+  other.join();
+  return number;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "--plant-bug") == 0) return plant_bug(argc) & 0;
+  if (argc > 1 && std::strcmp(argv[1], "--plant-race") == 0) return plant_race() & 0;
   using namespace boscage::test;
   int broken = 0;
   for (const auto& [name, body] : cases()) {

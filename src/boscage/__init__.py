@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
     from boscage.leaves import Frequency, Linear, Majority
-    from boscage.online import LOMTreeClassifier
+    from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
     from boscage.polish import Polish
     from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
@@ -44,6 +44,7 @@ _HOME = {
     "ModelFileError": "_file_reader",
     "ModifiedGini": "criteria",
     "OC1": "splits",
+    "OnlineTreeClassifier": "online",
     "OptimalTreeClassifier": "optimal",
     "Polish": "polish",
     "Separation": "criteria",
@@ -78,6 +79,7 @@ __all__ = [
     "Majority",
     "ModelFileError",
     "ModifiedGini",
+    "OnlineTreeClassifier",
     "OptimalTreeClassifier",
     "Polish",
     "Separation",

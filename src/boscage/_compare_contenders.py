@@ -84,16 +84,17 @@ def scikit_learn_contenders(task: Task, settings: Settings) -> Iterator[Contende
 
 
 def online_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
-    """Give the online tree for many classes, on filled, scaled and one-hot coded columns."""
+    """Give the online classifier, on filled, scaled and one-hot coded columns; few classes make it a linear model."""
     from sklearn.pipeline import make_pipeline
 
-    from boscage import LOMTreeClassifier
+    from boscage import OnlineTreeClassifier
 
     def online() -> Any:
-        model = LOMTreeClassifier(random_state=settings.seed, n_jobs=settings.n_jobs)
+        model = OnlineTreeClassifier(random_state=settings.seed, n_jobs=settings.n_jobs)
         return make_pipeline(*_preparation(task, linear=True), model)
 
-    yield Contender("lomtree", "", online)
+    has_tree = task.n_classes > OnlineTreeClassifier().flat_below
+    yield Contender("online", "class tree" if has_tree else "linear", online)
 
 
 def peer_contenders(task: Task, settings: Settings) -> Iterator[Contender]:

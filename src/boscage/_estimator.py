@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage import _predict
-from boscage._callbacks import CallbackSupport
+from boscage._callbacks import CallbackSupport, Method
 from boscage._importances import feature_importances
-from boscage._validation import predict_data
+from boscage._validation import Dataset, predict_data, set_data_attributes
 from boscage.tree import Floats, Int64s, Tree
 
 
@@ -27,6 +30,16 @@ class ClassCount:
     def n_classes_(self) -> int:
         """Number of classes."""
         return len(self.classes_)
+
+
+def of_one_fit(method: Method) -> Method:
+    """Let a method that reads several fitted attributes work on a snapshot: another thread may fit meanwhile."""
+
+    @wraps(method)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(copy.copy(self), *args, **kwargs)
+
+    return cast("Method", run)
 
 
 class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,8 +60,11 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
         -------
         ndarray of shape (n,)
         """
-        best = _predict.predict_class(*self._rows(X))
-        labels: npt.NDArray[Any] = self.classes_[best]
+        tree, rows, n_jobs = self._rows(X)
+        classes = self.classes_
+        if tree is not self.tree_:  # a fit in another thread has just replaced the model
+            return self.predict(X)
+        labels: npt.NDArray[Any] = classes[_predict.predict_class(tree, rows, n_jobs)]
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
@@ -97,8 +113,10 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
         return _predict.sample_path(tree, rows, random_state, n_jobs)
 
     def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
+        tree = self.__dict__.get("tree_")  # an unfitted model is refused below
         rows = predict_data(self, X, accept_sparse=True)
-        tree = self.tree_
+        if tree is not self.tree_:  # checked against the columns of another fit
+            return self._rows(X)
         if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
                 f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
@@ -124,30 +142,35 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
         """
         return feature_importances(self._fitted())
 
+    @of_one_fit
     def export_text(self, **options: Any) -> str:
         """Return the tree as text; options as in :func:`boscage.export.export_text`."""
         from boscage.export import export_text
 
         return export_text(self._fitted(), **self._named(options))
 
+    @of_one_fit
     def export_graphviz(self, **options: Any) -> str:
         """Return the tree in Graphviz's dot language; options as in :func:`boscage.export.export_graphviz`."""
         from boscage.export import export_graphviz
 
         return export_graphviz(self._fitted(), **self._named(options))
 
+    @of_one_fit
     def to_dict(self) -> dict[str, Any]:
         """Return the tree as a nested dictionary that JSON can hold; see :func:`boscage.export.to_dict`."""
         from boscage.export import to_dict
 
         return to_dict(self._fitted(), **self._named({}))
 
+    @of_one_fit
     def plot(self, **options: Any) -> Any:
         """Draw the tree with matplotlib; options as in :func:`boscage.plot.plot_tree`."""
         from boscage.plot import plot_tree
 
         return plot_tree(self._fitted(), **self._named(options))
 
+    @of_one_fit
     def to_html(
         self, path: str | Path | None = None, X: Any = None, y: Any = None, max_rows: int = 200, **options: Any
     ) -> str:
@@ -183,6 +206,7 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
             y = [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
         return to_html(tree, path, rows, y, max_rows, **named)
 
+    @of_one_fit
     def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
         """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.
 
@@ -195,6 +219,7 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
 
         return to_onnx(self._fitted(), path, **{"classes": self.classes_, **options})
 
+    @of_one_fit
     def to_sklearn(self) -> Any:
         """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
 
@@ -204,6 +229,7 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
 
         return to_sklearn(self._fitted(), self.classes_)
 
+    @of_one_fit
     def save(self, path: str | Path) -> None:
         """Write the model to a file that :func:`boscage.load` reads: data, never code."""
         from boscage.files import save
@@ -214,6 +240,17 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
     def _fitted(self) -> Tree:
         check_is_fitted(self, "tree_")
         return self.tree_
+
+    def _publish(self, data: Dataset, **found: Any) -> None:
+        """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
+        fresh = SimpleNamespace(**found)
+        set_data_attributes(fresh, data)
+        if not hasattr(fresh, "feature_names_in_"):
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(vars(fresh))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(super().__getstate__())  # in one step, unlike a walk over the attributes
 
     def _named(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"class_names": [str(label) for label in self.classes_], **options}

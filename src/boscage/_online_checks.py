@@ -1,4 +1,4 @@
-"""What LOMTreeClassifier checks before it learns, and rows in the form its core takes."""
+"""What the online classifiers check before they learn, and rows in the form their core takes."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from scipy import sparse
 from boscage import _core
 from boscage._threads import n_threads
 
-_MODES = ("beam", "lomtree")
 _SCALINGS = ("auto", "center", "unit")
+_INTEGERS = {
+    "n_passes": (1, 10**6),
+    "flat_below": (0, 2**31 - 1),
+    "beam_width": (1, 2**20),
+    "n_trees": (1, 1000),
+    "replay_size": (0, 2**20),
+    "max_class_records": (2, 2**31 - 1),
+    "max_internal_nodes": (1, 2**29 - 1),
+}
 
 
 def check_options(model: Any) -> None:
-    """Refuse parameters of a LOMTreeClassifier that are out of range."""
-    for name, allowed in (("mode", _MODES), ("scaling", _SCALINGS)):
-        value = getattr(model, name)
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"{name}={value!r} is not known. Pass one of {', '.join(map(repr, allowed))}.")
-    ranges = {
-        "n_passes": (1, 10**6),
-        "flat_below": (0, 2**31 - 1),
-        "beam_width": (1, 2**20),
-        "n_trees": (1, 1000),
-        "replay_size": (0, 2**20),
-        "max_class_records": (2, 2**31 - 1),
-    }
-    for name, (low, high) in ranges.items():
-        value = getattr(model, name)
+    """Refuse parameters of an online classifier that are out of range."""
+    given = vars(model)  # get_params takes longer than a small batch
+    scaling, weights = given["scaling"], given["class_weight"]
+    if not isinstance(scaling, str) or scaling not in _SCALINGS:
+        raise ValueError(f"scaling={scaling!r} is not known. Pass one of {', '.join(map(repr, _SCALINGS))}.")
+    for name, (low, high) in _INTEGERS.items():
+        value = given.get(name, low)
+        if name == "max_internal_nodes" and value is None:
+            continue
         if not is_integer(value) or not low <= value <= high:
-            raise ValueError(f"{name}={value!r} is not allowed. Pass an integer from {low} to {high}.")
-    nodes, rate, resistance = model.max_internal_nodes, model.learning_rate, model.swap_resistance
-    if nodes is not None and (not is_integer(nodes) or not 1 <= nodes < 2**29):
-        raise ValueError(f"max_internal_nodes={nodes!r} is not allowed. Pass None or an integer from 1 to 2**29.")
-    if rate is not None and (not _is_real(rate) or not 0 < rate <= 1e6):
-        raise ValueError(f"learning_rate={rate!r} is not allowed. Pass None or a number in (0, 1e6].")
+            none = "None or " if name == "max_internal_nodes" else ""
+            raise ValueError(f"{name}={value!r} is not allowed. Pass {none}an integer from {low} to {high}.")
+    rate, resistance = given["learning_rate"], given.get("swap_resistance", 0)
+    if not _is_real(rate) or not 0 < rate <= 1e6:
+        raise ValueError(f"learning_rate={rate!r} is not allowed. Pass a number in (0, 1e6].")
     if not _is_real(resistance) or not 0 <= resistance < math.inf:
         raise ValueError(f"swap_resistance={resistance!r} is not allowed. Pass a finite number >= 0.")
-    weights = model.class_weight
     if not (weights is None or isinstance(weights, dict) or (isinstance(weights, str) and weights == "balanced")):
         raise ValueError(f"class_weight={weights!r} is not known. Pass a dict, 'balanced' or None.")
-    n_threads(model.n_jobs)
+    n_threads(given["n_jobs"])
 
 
 def row_batch(X: Any) -> Any:
@@ -68,8 +68,8 @@ def check_rows_match(matrix: Any, labels: Any) -> None:
 
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer and not a truth value."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return type(value) is int or (isinstance(value, numbers.Integral) and not isinstance(value, bool))
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return type(value) is float or (isinstance(value, numbers.Real) and not isinstance(value, bool))

@@ -19,7 +19,6 @@ from boscage._tables import Table, labels_of, prediction_rows
 from boscage.datasets import DataFileError
 
 if TYPE_CHECKING:
-    from boscage.online import LOMTreeClassifier
     from boscage.tree import Tree
 
 
@@ -131,7 +130,9 @@ def describe_model(path: Path) -> dict[str, Any]:
         "features": int(n_features),
         "feature_names": None if names is None else list(names),
     }
-    return facts | (_tree_facts(model.tree_) if hasattr(model, "tree_") else _online_facts(model))
+    return facts | (
+        _tree_facts(model.tree_) if hasattr(model, "tree_") else {"bytes_in_memory": model.memory_usage()["total"]}
+    )
 
 
 def _tree_facts(tree: Tree) -> dict[str, Any]:
@@ -148,7 +149,3 @@ def _tree_facts(tree: Tree) -> dict[str, Any]:
         "training_rows": int(tree.n_node_samples[0]),
         "training_weight": float(tree.weighted_n_node_samples[0]),
     }
-
-
-def _online_facts(model: LOMTreeClassifier) -> dict[str, Any]:
-    return {"mode": model.mode, "bytes_in_memory": model.memory_usage()["total"]}

@@ -336,6 +336,10 @@ def _model(meta: dict[str, Any], tensors: Tensors, size: int) -> Model:
         tree = _tree(meta["tree"], schema, own)
         tree.check()
         expect(len(classes) == tree.n_classes, f"there are {len(classes)} labels for {tree.n_classes} classes")
+    # LOMTreeClassifier once had two modes, told apart by the second number of its configuration.
+    config = extra.get("config.integers", np.empty(0))
+    if kind == "LOMTreeClassifier" and config.shape == (10,) and config[1] == 0:
+        kind = "OnlineTreeClassifier"
     return Model(kind, classes, tree, None if state is None else ModelState(extra, state), schema)
 
 

@@ -19,7 +19,7 @@ from boscage._estimator import TreeClassifier
 from boscage._numbers import check_number, is_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._validation import Dataset, fit_data
 from boscage.files import saveable
 from boscage.tree import Tree
 
@@ -191,12 +191,10 @@ class OptimalTreeClassifier(TreeClassifier):
                 line.callback,
             )
         tree = _tree_of(found, data)
-        # All at once: Ctrl-C cannot come in between.
-        vars(self).update(tree_=tree, **self._certificate(found, tree))
-        set_data_attributes(self, data)
+        self._publish(data, tree_=tree, **self._certificate(tree, found))
 
-    def _certificate(self, found: dict[str, Any], tree: Tree) -> dict[str, Any]:
-        """Return objective and bound, the objective summed again in float64."""
+    def _certificate(self, tree: Tree, found: dict[str, Any]) -> dict[str, Any]:
+        """Objective and bound, the objective summed again in float64."""
         leaves = np.flatnonzero(tree.is_leaf)
         wrong = float(np.dot(tree.weighted_n_node_samples[leaves], tree.impurity[leaves]))
         objective = wrong / float(tree.weighted_n_node_samples[0]) + float(self.alpha) * len(leaves)

@@ -23,7 +23,7 @@ from boscage._grow import Job, Limits
 from boscage._numbers import check_number
 from boscage._progress import Progress
 from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data, set_data_attributes
+from boscage._validation import Dataset, fit_data
 from boscage._weights import moderate_exponent
 from boscage.criteria import Criterion
 from boscage.files import saveable
@@ -309,9 +309,7 @@ class TopDownTreeClassifier(TreeClassifier):
     def _keep(self, tree: Tree, job: Job) -> None:
         if job.weight_exponent:
             tree = replace(tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent))
-        steps = trajectory(tree, job.criterion.unit)
-        self.tree_, self.trajectory_ = tree, steps
-        set_data_attributes(self, job.data)
+        self._publish(job.data, tree_=tree, trajectory_=trajectory(tree, job.criterion.unit))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Grow the tree without pruning and return the path of its pruned subtrees.
@@ -373,7 +371,7 @@ class TopDownTreeClassifier(TreeClassifier):
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
         exponent = moderate_exponent(total)
-        if exponent:
+        if exponent and data.weight is not None:
             data = replace(data, weight=np.ldexp(data.weight, -exponent))
             total = math.ldexp(total, -exponent)
         job = self._job_of(data, parts, data.X.shape[0], total, exponent)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from boscage._component import resolve
 from boscage.criteria import Criterion, Entropy, Gini, ModifiedGini, Separation
-from boscage.online import LOMTreeClassifier
+from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
 from boscage.theory._forms import Floats, is_sharp, name_of, within
 from boscage.theory.edges import node_class_weights, order_of_growth
 from boscage.tree import Tree
@@ -65,8 +65,7 @@ def node_separations(
     Parameters
     ----------
     model : Tree, or fitted estimator
-        Any family of tests, any number of classes. A `LOMTreeClassifier` needs ``mode="lomtree"`` and the rows; its
-        nodes come level by level.
+        Any family of tests, any number of classes. A `LOMTreeClassifier` needs the rows; its nodes come level by level.
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
 
@@ -85,6 +84,8 @@ def node_separations(
     >>> found["J"].tolist(), found["balance"].tolist(), found["purity"].tolist()
     ([1.0, 1.0], [0.5, 0.5], [0.0, 0.0])
     """
+    if isinstance(model, OnlineTreeClassifier):
+        raise ValueError("An OnlineTreeClassifier has no single tree to measure. Pass a LOMTreeClassifier.")
     if isinstance(model, LOMTreeClassifier):
         weights, split, to_right, to_left = _routers(model, X, y, sample_weight)
     else:
@@ -102,13 +103,13 @@ def _routers(model: LOMTreeClassifier, X: Any, y: Any, sample_weight: Any) -> tu
     """Class weights of the nodes of an online tree, its inner nodes from the root down, and their children."""
     if X is None or y is None:
         raise ValueError("X and y are missing. An online tree keeps no rows: pass those to measure on.")
-    leaves = model.apply(X)  # refuses other modes
-    state = model._learner.state(False)
+    with model._reading():
+        leaves, state, classes = model._leaves(X), model._learner.state(False), model.classes_
     left, right = np.asarray(state["lom.left"]), np.asarray(state["lom.right"])
-    one_hot = (np.asarray(y)[:, None] == model.classes_).astype(np.float64)
+    one_hot = (np.asarray(y)[:, None] == classes).astype(np.float64)
     if sample_weight is not None:
         one_hot *= np.asarray(sample_weight, dtype=np.float64)[:, None]
-    weights = np.zeros((len(left), len(model.classes_)))
+    weights = np.zeros((len(left), len(classes)))
     np.add.at(weights, leaves, one_hot)
     order = [0]
     for node in order:  # grows while it is walked
