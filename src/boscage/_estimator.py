@@ -210,7 +210,8 @@ class TreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # type: 
         return self.tree_
 
     def _named(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"class_names": [str(label) for label in self.classes_], **options}
+        found: dict[str, Any] = {"class_names": [str(label) for label in self.classes_], **options}
+        return found
 
 
 def _is_of_linear_family(tree: Tree) -> bool:

@@ -390,6 +390,24 @@ class Tree(Record):
         sized: Any = abs(self.user_weights) * self.schema.spread[None, :]
         return sparse.csr_array(sized) if sparse.issparse(sized) else sized
 
+    @property
+    def column_means(self) -> Floats | None:
+        """Mean of each column in training, categories as the numbers that stand for them; None where not stored.
+
+        Trees with linear tests or linear leaves keep it in their input map, as ``shift`` or ``fill``.
+        """
+        if self.input_map is None:
+            return None
+        return self.input_map.fill if self.input_map.shift is None else self.input_map.shift
+
+    @property
+    def column_spreads(self) -> Floats | None:
+        """Standard deviation of each column in training, from the schema or the input map; None where not stored."""
+        if self.schema.spread is not None or self.input_map is None or self.input_map.scale is None:
+            return self.schema.spread
+        scale = self.input_map.scale
+        return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale != 0)
+
     @cached_property
     def _native(self) -> Any:
         """The compiled half used by prediction, made when first needed."""
