@@ -34,8 +34,10 @@ def to_html(
     title: str = "Decision tree",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     """Write a tree as one self-contained, interactive web page.
 
@@ -59,7 +61,7 @@ def to_html(
         At most so many rows are embedded, evenly spaced over X; ranges and medians of columns come from all of X.
     title : str, default="Decision tree"
         Heading of the page.
-    feature_names, class_names, decimals, max_terms
+    feature_names, class_names, decimals, max_terms, show_missing, units
         As in :func:`boscage.export.export_text`.
 
     Returns
@@ -87,6 +89,8 @@ def to_html(
         class_names=class_names,
         decimals=decimals,
         max_terms=max_terms,
+        show_missing=show_missing,
+        units=units,
     )
     text = page(title, fragment)
     if path is not None:
@@ -104,8 +108,10 @@ def tree_fragment(
     title: str = "Decision tree",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     """Write a tree as a piece of HTML for a page of your own.
 
@@ -115,7 +121,8 @@ def tree_fragment(
 
     Parameters
     ----------
-    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms
+    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing,
+    units
         As in :func:`boscage.html.to_html`.
 
     Returns
@@ -132,9 +139,10 @@ def tree_fragment(
     ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
     >>> report = page("Two trees", "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf))
     """
-    words = Describer(tree, feature_names, class_names, decimals, max_terms, symbols=PRETTY)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units, PRETTY)
     data = embed_json(_page_data(words, title, *_checked_rows(tree, X, y, max_rows)))
-    plain = export_text(tree, feature_names, class_names, _PLAIN_DEPTH, decimals=decimals, max_terms=max_terms)
+    options: dict[str, Any] = {"decimals": decimals, "max_terms": max_terms, "show_missing": show_missing, "units": units}
+    plain = export_text(tree, feature_names, class_names, _PLAIN_DEPTH, **options)
     heading = html.escape(title)
     return (
         f'<section class="bosc" aria-label="{heading}">\n'
