@@ -154,6 +154,12 @@ class Describer:
         twin.max_terms = min(max_terms, self.max_terms)
         return twin
 
+    def without_missing(self) -> Describer:
+        """Return the same descriptions without the side of missing values."""
+        twin = copy(self)
+        twin._tells_missing = np.zeros(self.tree.n_features, np.bool_)
+        return twin
+
     def number(self, x: float) -> str:
         """Write an amount: two decimals unless the reader asked for another number."""
         return self._minus(number(float(x), 2 if self.decimals is None else self.decimals))

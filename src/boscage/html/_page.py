@@ -173,6 +173,8 @@ def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[
 
 def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
     tree = words.tree
+    tests = _tests(words)
+    means, spreads = tree.column_means, tree.column_spreads
     return {
         "title": title,
         "routing": tree.routing,
@@ -181,10 +183,13 @@ def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, m
         "classes": words.class_names,
         "colors": [hex_color(color) for color in class_colors(tree.n_classes)],
         "columns": _columns(words, X),
-        "tests": _tests(words),
+        "tests": tests,
+        "notes": words.notes(),
+        "standard": words.is_standard,
         "nodes": _nodes(tree),
         "weights": encode_matrix(tree.weights) if tree.weights.shape[0] else None,
-        "spread": None if tree.schema.spread is None else encode_array(tree.schema.spread),
+        "means": None if means is None else encode_array(means),
+        "spread": None if spreads is None else encode_array(spreads),
         "input_map": _input_map(tree),
         "leaf_models": _leaf_models(tree),
         "trajectory": _trajectory(tree),
@@ -215,11 +220,29 @@ def _needs_numbers(tree: Tree) -> bool:
     return needs_numbers(tree)
 
 
-def _tests(words: Describer) -> list[list[str]]:
-    """For every inner node in order a short text for its card and the whole test."""
-    tree = words.tree
-    short = words.with_terms(_SHORT_TERMS)
-    return [[short.card(int(node)), words.test(int(node)).left] for node in np.flatnonzero(~tree.is_leaf)]
+def _tests(words: Describer) -> list[dict[str, Any]]:
+    """For every inner node in order, the parts of its description.
+
+    ``card`` is what is tested in a few words, ``test`` in full (absent if that is the same) and ``if`` what must hold
+    to go left. ``column`` is the only column tested, else −1; ``left`` and ``right`` are what is said of a row that
+    goes there. A linear test has ``unit`` and ``constant``: its score is shown divided by the one, less the other.
+    """
+    short, plain = words.with_terms(_SHORT_TERMS), words.without_missing()
+    return [_test(words, short, plain, int(node)) for node in np.flatnonzero(~words.tree.is_leaf)]
+
+
+def _test(words: Describer, short: Describer, plain: Describer, node: int) -> dict[str, Any]:
+    test, said = words.test(node), plain.test(node)
+    found: dict[str, Any] = {"card": short.card(node), "if": test.if_left, "column": test.column}
+    if test.subject != found["card"]:
+        found["test"] = test.subject
+    if said.if_left:
+        found |= {"left": said.if_left, "right": said.if_right}
+    if words.tree.linear_row[node] >= 0:
+        score = words.score(node)
+        by_norm = words.tree.input_map is not None and words.tree.input_map.unit_rows
+        found |= {"unit": score.unit, "constant": 0.0 if by_norm or words.tree.is_soft else score.constant}
+    return found
 
 
 def _nodes(tree: Tree) -> dict[str, Any]:
