@@ -12,7 +12,7 @@ from scipy import sparse
 
 from boscage import _predict
 from boscage._contributions import contributions, plain_row
-from boscage._describe import PLAIN, Describer, Symbols
+from boscage._describe import Describer
 from boscage.tree import Floats, Tree
 
 __all__ = ["Explanation", "Step", "explain"]
@@ -283,12 +283,12 @@ def _norm(tree: Tree, x: Floats) -> float:
     return float(np.linalg.norm(z if row_map.constant is None else np.append(z, row_map.constant))) or 1.0
 
 
-def value_text(words: Describer, column: int, x: float, symbols: Symbols = PLAIN) -> str:
+def value_text(words: Describer, column: int, x: float) -> str:
     """Write a value of a column; categories by name."""
     if words.tree.schema.n_categories[column]:
         labels = words.category_labels(column)
         return str(labels[int(x)]) if 0 <= x < len(labels) and x == int(x) else "missing"
-    return "missing" if np.isnan(x) else f"{x:.6g}".replace("-", symbols.minus)
+    return "missing" if np.isnan(x) else f"{x + 0.0:.6g}".replace("-", words.symbols.minus)
 
 
 def column_sentence(words: Describer, column: int, x: float, relation: str) -> str:

@@ -37,7 +37,7 @@ class ContributionView {
     const widest = order.length ? Math.abs(order[0].amount) : 1;
     const sum = rest.reduce((total, { amount }) => total + amount, 0);
     return [
-      this.total(`of all training rows`, base[k]),
+      this.total(`share of ${this.tree.classes[k]} in training`, base[k]),
       ...shown.map(({ j, name, amount }) => this.line(name, valueText(this.tree, j, this.state.x[j]), amount, widest)),
       rest.length ? this.line(`${rest.length} other columns`, "", sum, Math.max(widest, Math.abs(sum))) : null,
       this.total(`probability of ${this.tree.classes[k]}`, found.proba[k]),
@@ -53,7 +53,7 @@ class ContributionView {
     const bar = element("span", { className: "bosc-push" });
     bar.style.setProperty("--bosc-share", String(Math.abs(amount) / widest / 2));
     bar.classList.toggle("bosc-against", amount < 0);
-    const label = element("span", { className: "bosc-label", title: name }, name);
+    const label = element("span", { className: "bosc-label", title: name }, element("span", {}, name));
     if (value) label.append(element("span", { className: "bosc-fact" }, ` = ${value}`));
     const number = element("span", { className: "bosc-number" }, signedNumber(amount));
     return element("div", { className: "bosc-sumline" }, label, bar, number);

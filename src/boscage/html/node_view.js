@@ -99,7 +99,8 @@ class NodeView {
   termLine({ column, name, weight, size, part }, largest) {
     const cell = element("th", { scope: "row", title: name }, name);
     cell.style.setProperty("--bosc-share", String(largest > 0 ? size / largest : 0));
-    const value = valueText(this.tree, column, this.state.x[column]);
+    const x = this.state.x[column];
+    const value = this.tree.columns[column].categories ? valueText(this.tree, column, x) : formatNumber(x);
     return element(
       "tr",
       {},

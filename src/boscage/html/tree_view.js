@@ -30,7 +30,7 @@ class TreeView {
     this.scroller.addEventListener("scroll", () => this.drawSoon(), { passive: true });
     this.element = panel("tree", "Tree", [this.tools()], this.scroller, ...this.notes(), this.help());
     this.element.style.setProperty("--bosc-card-height", `${this.cardHeight}px`);
-    this.element.style.setProperty("--bosc-subject-lines", String(Math.max(1, this.lines - 1)));
+    this.element.style.setProperty("--bosc-subject-lines", String(this.tree.soft ? this.lines : Math.max(1, this.lines - 1)));
     this.element.classList.toggle("bosc-more-lines", this.lines > 1);
     new ResizeObserver(() => this.arrange()).observe(this.scroller);
   }
@@ -53,7 +53,8 @@ class TreeView {
 
   // What code(…) and z(…) in the tests stand for.
   notes() {
-    return this.tree.notes.map((text) => element("p", { className: "bosc-note" }, text));
+    const lines = this.tree.notes.map((text) => element("p", { className: "bosc-note" }, text));
+    return lines.length ? [element("div", { className: "bosc-notes" }, ...lines)] : [];
   }
 
   help() {
