@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris, make_classification
 
 import boscage
 import reference_predict as reference
-from boscage import Frequency, OptimalTreeClassifier, TopDownTreeClassifier, _predict
+from boscage import Frequency, ModifiedGini, OptimalTreeClassifier, TopDownTreeClassifier, _predict
 from boscage.edit import Rows, recount
 from boscage.export import export_text
 from strategies import KINDS, random_rows, random_tree
@@ -37,7 +37,10 @@ def slow_counts(tree, X, codes, weight):
     return mass, (reach > 0).sum(axis=0)
 
 
-@pytest.mark.parametrize("options", [{}, {"criterion": "sqrt"}, {"splits": "stochastic"}, {"splits": "wodt"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"criterion": "sqrt"}, {"criterion": ModifiedGini(C=2.5)}, {"splits": "stochastic"}, {"splits": "wodt"}],
+)
 def test_recounting_the_training_rows_changes_nothing(data, options):
     X, y = data
     weight = np.linspace(0, 3, len(y)).round()

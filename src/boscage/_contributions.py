@@ -72,7 +72,8 @@ def _normalised(parts: Floats, otherwise: Floats) -> Floats:
         is_good = (totals > 0) & np.isfinite(totals)
         parts = np.where(is_good, parts, otherwise)
         totals = parts.sum(axis=1, keepdims=True)
-    return np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
+    shares: Floats = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
+    return shares
 
 
 def _away(tree: Tree, plain: Floats) -> Floats | None:

@@ -418,8 +418,9 @@ def missing_columns(tree: Tree) -> Bools:
     them to the other side, or asks for them alone, has seen some.
     """
     axis = np.flatnonzero(tree.feature >= 0)
-    left, right = (tree.weighted_n_node_samples[children[axis]] for children in (tree.children_left, tree.children_right))
-    has_seen = (tree.missing_go_to_left[axis] != (left > right)) | np.isinf(tree.threshold[axis])
+    weight = tree.weighted_n_node_samples
+    is_left_heavier = weight[tree.children_left[axis]] > weight[tree.children_right[axis]]
+    has_seen = (tree.missing_go_to_left[axis] != is_left_heavier) | np.isinf(tree.threshold[axis])
     found = np.zeros(tree.n_features, np.bool_)
     found[tree.feature[axis[has_seen]]] = True
     return found

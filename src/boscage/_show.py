@@ -30,7 +30,7 @@ def frame(page: str, height: int) -> str:
 
 
 def show_page(page: str, height: int = 640) -> Path | None:
-    """Show a page: as the output of a notebook cell, else in the browser from a temporary file, whose path it returns."""
+    """Show a page as the output of a notebook cell, else in the browser from a temporary file; return its path."""
     if isinstance(height, bool) or not isinstance(height, int) or height < 1:
         raise ValueError(f"height must be an integer >= 1, got {height!r}.")
     if in_notebook():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -172,8 +173,8 @@ class TreeEdit:
     def refit_leaves(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
         """Count every node again and fit the leaves, as the estimator's ``leaf`` says, on some rows.
 
-        Leaves set by :meth:`set_leaf` stay as they were set. A setting "auto" of the leaf is not chosen again: shrinkage
-        is 0 and ``l2`` is 1 then.
+        Leaves set by :meth:`set_leaf` stay as they were set. A setting "auto" of the leaf is not chosen again: then
+        shrinkage is 0 and ``l2`` is 1.
 
         Parameters
         ----------
@@ -203,7 +204,7 @@ class TreeEdit:
             counted[:] = True
         rows = self._rows if self._refit is None else self._refit
         if rows is not None and counted.any():
-            tree = recount(tree, self._as_fitted(rows), counted)
+            tree = recount(tree, self._as_fitted(rows), counted, self._owner)
         elif self._refit is None:
             counted[:] = False
         return self._with_leaves(tree, counted)
@@ -340,7 +341,8 @@ class TreeEdit:
                 raise ValueError(
                     f"value must be a class or {k} probabilities that sum to 1, one for each class, got {value!r}."
                 )
-            return array / array.sum()
+            proba: Floats = array / array.sum()
+            return proba
         at = np.flatnonzero([label == value for label in self._classes.tolist()])
         if array.ndim or len(at) != 1:
             shown = ", ".join(map(repr, self._classes.tolist()[:10]))
@@ -371,8 +373,8 @@ def _ancestors(tree: Tree, node: int) -> list[int]:
     return found
 
 
-def recount(tree: Tree, rows: Rows, nodes: Bools) -> Tree:
-    """Count some nodes again: class fractions, rows, weight and impurity. An empty node takes its parent's fractions."""
+def recount(tree: Tree, rows: Rows, nodes: Bools, owner: Any = None) -> Tree:
+    """Count some nodes again: fractions, rows, weight, impurity. An empty node takes its parent's fractions."""
     mass, count = np.zeros((tree.node_count, tree.n_classes)), np.zeros(tree.node_count, np.int64)
     for begin in range(0, len(rows.y), _BLOCK):
         part = slice(begin, begin + _BLOCK)
@@ -383,7 +385,7 @@ def recount(tree: Tree, rows: Rows, nodes: Bools) -> Tree:
         mass += (reach.T @ member).toarray()
         count += np.asarray((reach > 0).sum(axis=0)).ravel()
     total = mass.sum(axis=1)
-    impurity_of = _impurity_function(tree)
+    impurity_of = _impurity_function(tree, owner)
     value, impurity = tree.value.copy(), tree.impurity.copy()
     for node in np.flatnonzero(nodes):
         if total[node] > 0:
@@ -400,16 +402,24 @@ def recount(tree: Tree, rows: Rows, nodes: Bools) -> Tree:
     )
 
 
-def _impurity_function(tree: Tree) -> Any:
+def _error(value: Floats) -> Floats:
+    rest: Floats = 1 - value.max(axis=1)
+    return rest
+
+
+def _impurity_function(tree: Tree, owner: Any) -> Callable[[Floats], Floats]:
     """Find the criterion under which the tree's impurities are those of its fractions; gini if there is none."""
+    from boscage._component import resolve
     from boscage.criteria import Entropy, Gini, ModifiedGini, Sqrt
 
-    known = [Gini().total, Entropy().total, Sqrt().total, ModifiedGini().total, lambda value: 1 - value.max(axis=1)]
+    parts: list[Any] = [resolve("criterion", owner.criterion)] if hasattr(owner, "criterion") else []
+    parts += [Gini(), Entropy(), Sqrt(), ModifiedGini()]
+    known: list[Callable[[Floats], Floats]] = [*(part.total for part in parts), _error]
     has_rows = tree.weighted_n_node_samples > 0
     for function in known:
         if np.allclose(function(tree.value)[has_rows], tree.impurity[has_rows], rtol=1e-6, atol=1e-9):
             return function
-    return known[0]
+    return Gini().total
 
 
 def _votes(fractions: Floats) -> Floats:
@@ -423,12 +433,12 @@ def _is_majority(tree: Tree) -> bool:
 
 
 def _logs(proba: Floats) -> Floats:
-    """Intercepts whose softmax is the given probabilities."""
+    """Return intercepts whose softmax is the given probabilities."""
     return np.log(proba, out=np.full_like(proba, _IMPOSSIBLE), where=proba > 0)
 
 
 def _leaf_part(owner: Any, tree: Tree) -> Leaf:
-    """The leaf that the tree was made with, as far as it can be told."""
+    """Return the leaf that the tree was made with, as far as it can be told."""
     from boscage._component import resolve
     from boscage.leaves import Frequency, Linear, Majority
 
@@ -441,7 +451,7 @@ def _leaf_part(owner: Any, tree: Tree) -> Leaf:
 
 
 def _job(owner: Any, tree: Tree, classes: npt.NDArray[Any], rows: Rows) -> Job:
-    """What a leaf needs to be fitted: the rows, and the family of the tests."""
+    """Return what a leaf needs to be fitted: the rows, and the family of the tests."""
     from boscage._component import resolve
     from boscage._grow import Job, Limits
     from boscage._validation import Dataset

@@ -259,9 +259,10 @@ def _step(words: Describer, node: int, x: Floats, side: str, probability: float)
         return Step(node, sentence, (test.column,), float(x[test.column]), side, probability)
     score = shown_score(words, node, x)
     features = tuple(column for column, _ in words.terms(node)[0])
+    sentence = f"{test.subject} = {words.score_text(score)} {relation}"
     if tree.is_soft:
-        return Step(node, f"{side} with probability {probability:.2f}: {test.subject}", features, score, side, probability)
-    return Step(node, f"{test.subject} = {words.score_text(score)} {relation}", features, score, side, probability)
+        sentence = f"{side} with probability {probability:.2f}: {test.subject}"
+    return Step(node, sentence, features, score, side, probability)
 
 
 def shown_score(words: Describer, node: int, x: Floats) -> float:

@@ -35,9 +35,7 @@ def prune(tree: Tree, alpha: float) -> Tree:
     return collapse(tree, collapsed) if collapsed.any() else tree
 
 
-def surviving_nodes(
-    tree: Tree, collapsed: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def surviving_nodes(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return the nodes left when marked inner nodes become leaves, in their new order, and those that stay splits."""
     inner = np.flatnonzero(~tree.is_leaf)
     alive = np.zeros(tree.node_count, bool)

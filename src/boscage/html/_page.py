@@ -141,8 +141,16 @@ def tree_fragment(
     """
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units, PRETTY)
     data = embed_json(_page_data(words, title, *_checked_rows(tree, X, y, max_rows)))
-    options: dict[str, Any] = {"decimals": decimals, "max_terms": max_terms, "show_missing": show_missing, "units": units}
-    plain = export_text(tree, feature_names, class_names, _PLAIN_DEPTH, **options)
+    plain = export_text(
+        tree,
+        feature_names,
+        class_names,
+        _PLAIN_DEPTH,
+        decimals=decimals,
+        max_terms=max_terms,
+        show_missing=show_missing,
+        units=units,
+    )
     heading = html.escape(title)
     return (
         f'<section class="bosc" aria-label="{heading}">\n'

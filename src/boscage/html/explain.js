@@ -21,7 +21,7 @@ function storedTerms(tree, node) {
 
 // The terms in the unit in which the test is shown, with what each adds to the score of the row.
 function shownTerms(tree, node, row) {
-  const { unit } = testOf(tree, node);
+  const { unit } = testParts(tree, node);
   return storedTerms(tree, node).map((term) => {
     const { column, weight, stored } = term;
     if (!tree.standard) return { ...term, weight: weight / unit, part: (stored * row.seen[column]) / unit };
@@ -31,13 +31,13 @@ function shownTerms(tree, node, row) {
 }
 
 function shownScore(tree, node, row) {
-  const { unit, constant } = testOf(tree, node);
+  const { unit, constant } = testParts(tree, node);
   return linearScore(tree, node, row) / unit - constant;
 }
 
 // What happened to the row at a test that it left for `next`.
 function stepSentence(tree, node, next, { row, reach }) {
-  const test = testOf(tree, node);
+  const test = testParts(tree, node);
   const isRight = next === tree.children_right[node];
   const relation = isRight ? test.right : test.left;
   if (test.column >= 0) return columnSentence(tree, test.column, row.x[test.column], relation);

@@ -87,17 +87,17 @@ function className(tree, node) {
   return tree.classes[argmax(shownValues(tree, node))];
 }
 
-function testOf(tree, node) {
+function testParts(tree, node) {
   return tree.tests[tree.test_index[node]];
 }
 
 function testText(tree, node) {
-  const { card, if: relation } = testOf(tree, node);
+  const { card, if: relation } = testParts(tree, node);
   return `${card} ${relation}`.trimEnd();
 }
 
 function wholeTest(tree, node) {
-  const { card, test, if: relation } = testOf(tree, node);
+  const { card, test, if: relation } = testParts(tree, node);
   return `${test || card} ${relation}`.trimEnd();
 }
 

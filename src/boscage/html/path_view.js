@@ -50,7 +50,7 @@ class PathView {
     const sentence = stepSentence(this.tree, node, next, this.state.found);
     const side = this.tree.soft ? [] : [" ", element("span", { className: "bosc-fact" }, `→ ${sideWord(this.tree, next)}`)];
     const line = element("span", {}, sentence, ...side);
-    return testOf(this.tree, node).column >= 0 ? [line] : [line, this.parts(node)];
+    return testParts(this.tree, node).column >= 0 ? [line] : [line, this.parts(node)];
   }
 
   // The terms that made the score.

@@ -232,7 +232,7 @@ class TreeView {
       text.append(mark, element("span", { className: "bosc-subject" }, nodeTitle(this.tree, node)));
     } else {
       // A name may be cut; what it is compared with may not.
-      const { card, if: relation } = testOf(this.tree, node);
+      const { card, if: relation } = testParts(this.tree, node);
       text.append(element("span", { className: "bosc-subject" }, card));
       if (relation) text.append(" ", element("span", { className: "bosc-relation" }, relation));
     }
