@@ -9,12 +9,13 @@ import matplotlib
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree import export_text as sklearn_export_text
 
-from boscage import _predict
+from boscage import OptimalTreeClassifier, TopDownTreeClassifier, _predict
 from boscage._layout import tidy_positions
 from boscage.export import export_graphviz, export_text, subtree_heights, to_dict
 from boscage.plot import plot_tree
@@ -96,7 +97,7 @@ def test_axis_trees_read_as_in_scikit_learn(options):
         impurity=t.impurity,
         schema=Schema(4),
     )
-    assert export_text(tree, **options) + "\n" == sklearn_export_text(theirs, **options)
+    assert export_text(tree, show_missing=False, **options) + "\n" == sklearn_export_text(theirs, **options)
 
 
 def test_small_numbers_are_not_rounded_away():
@@ -104,6 +105,35 @@ def test_small_numbers_are_not_rounded_away():
     assert headings(stump(threshold=[0.0033, 0, 0]))[0] == "a <= 0.0033"
     assert headings(stump(threshold=[-0.0, 0, 0]))[0] == "a <= 0.00"
     assert headings(stump(threshold=[1234567.125, 0, 0]))[0] == "a <= 1234567.12"
+    assert headings(stump(threshold=[1712345678.5, 0, 0]))[0] == "a <= 1712345678.50"
+    assert headings(stump(threshold=[0.0489, 0, 0]), decimals=1)[0] == "a <= 0.05"
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(-9999, 9999), st.integers(0, 4), st.sampled_from(["float64", "float32"]))
+def test_thresholds_between_values_of_few_digits_separate_them(value, decimals, dtype):
+    """What is printed sends the two training values beside the threshold to their sides."""
+    low, high = (np.dtype(dtype).type(number / 10**decimals) for number in (value, value + 1))
+    threshold = float(np.dtype(dtype).type((low + high) / 2))
+    printed = float(headings(stump(threshold=[threshold, 0, 0], schema=Schema(3, dtype=dtype)))[0].split()[-1])
+    assert low <= printed < high
+
+
+def test_thresholds_of_one_column_are_told_apart():
+    tree = replace(chain(3), threshold=np.array([1.0041001, 0, 1.0042003, 0, 5.1234567, 0, 0]))
+    found = re.findall(r"<= (.*)", export_text(tree))
+    assert found == ["1.0041", "1.0042", "5.12"]
+    assert re.findall(r"<= (.*)", export_text(tree, decimals=2)) == ["1.00", "1.00", "5.12"]
+
+
+def test_thresholds_have_the_digits_their_column_needs():
+    def shown(threshold, spread):
+        schema = Schema(3, feature_names=("a", "b", "c"), spread=[spread, 1, 1])
+        return headings(stump(threshold=[threshold, 0, 0], schema=schema))[0]
+
+    assert shown(1000.1234567, 50.0) == "a <= 1000.12"
+    assert shown(1000.1234567, 0.01) == "a <= 1000.1235"
+    assert shown(0.048915123, 0.04) == "a <= 0.0489"
 
 
 def test_categories_by_name():
@@ -118,21 +148,40 @@ def test_categories_by_name():
 
 def test_the_side_of_missing_values():
     left, right = stump(missing_go_to_left=[True, False, False]), stump()
-    assert headings(left) == headings(right) == ["a <= 0.50", "a >  0.50"]
+    for tree in (left, right):
+        assert headings(tree, show_missing=False) == ["a <= 0.50", "a >  0.50"]
     assert headings(left, show_missing=True) == ["a <= 0.50 or missing", "a >  0.50"]
     assert headings(right, show_missing=True) == ["a <= 0.50", "a >  0.50 or missing"]
     assert headings(colours([1], n=3), show_missing=True)[1] == "colour not in {red} or missing"
     alone = stump(threshold=[np.inf, 0, 0])
-    assert headings(alone) == headings(alone, show_missing=True) == ["a is not missing", "a is missing"]
+    for show in (None, True, False):
+        assert headings(alone, show_missing=show) == ["a is not missing", "a is missing"]
     assert headings(stump(threshold=[-np.inf, 0, 0], missing_go_to_left=[True, False, False])) == [
         "a is missing",
         "a is not missing",
     ]
 
 
+def test_missing_values_are_mentioned_where_the_tree_has_seen_some():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] > 0.5) | (X[:, 1] > 1)
+    whole = TopDownTreeClassifier(max_leaf_nodes=6).fit(X, y)
+    assert "missing" not in whole.export_text()
+    X[X[:, 0] > 1, 0] = np.nan  # missing values belong with the large ones, the lighter side
+    holes = TopDownTreeClassifier(max_leaf_nodes=6).fit(X, y)
+    assert re.search(r"feature_0 >  .* or missing", holes.export_text())
+    assert "feature_1 >  1.00 or missing" not in holes.export_text()
+    assert "missing" not in holes.export_text(show_missing=False)
+    # A tree that takes no missing values has no side for them.
+    optimal = OptimalTreeClassifier(max_depth=2).fit(X[:, 1:], y)
+    assert "missing" not in optimal.export_text() + optimal.export_graphviz()
+
+
 def test_linear_tests_by_their_largest_terms():
-    assert headings(linear()) == ["-1.00 * b + 0.67 * a <= 0.17", "-1.00 * b + 0.67 * a >  0.17"]
-    assert headings(linear(), max_terms=1)[0] == "-1.00 * b + (1 more) <= 0.17"
+    assert headings(linear()) == ["1.00 * b - 0.667 * a >= -0.167", "1.00 * b - 0.667 * a <  -0.167"]
+    assert headings(linear(), decimals=2)[0] == "1.00 * b - 0.67 * a >= -0.17"
+    assert headings(linear(), max_terms=1)[0] == "1.00 * b + (1 more) >= -0.167"
     # What counts is the weight times the spread of the column.
     spread = Schema(3, feature_names=("a", "b", "c"), spread=[5.0, 0.1, 1.0])
     assert headings(linear(schema=spread))[0] == "1.00 * a - 1.50 * b <= 0.25"
@@ -141,43 +190,70 @@ def test_linear_tests_by_their_largest_terms():
     assert headings(linear(((0.0, 0.0, 0.0),)))[0] == "0.00 <= 0.50"
     # A test of one column is written as one.
     assert headings(linear(((2.0, 0.0, 0.0),))) == ["a <= 0.25", "a >  0.25"]
-    assert headings(linear(((0.0, -3.0, 0.0),)))[0] == "-1.00 * b <= 0.17"
+    assert headings(linear(((0.0, -3.0, 0.0),))) == ["b >= -0.167", "b <  -0.167"]
 
 
 def test_linear_tests_in_the_users_units():
-    # 2(a - 1)·10 - 3(b - 0)·1 + 4·0.5 <= 0.5, that is 20a - 3b <= 18.5; divided by 3.
+    # 2(a - 1)·10 - 3(b - 0)·1 + 4·0.5 <= 0.5, that is 20a - 3b <= 18.5; divided by -3.
     row_map = InputMap(shift=[1.0, 0, 0], scale=[10.0, 1, 1], constant=0.5)
     tree = linear(((2.0, -3.0, 0.0, 4.0),), input_map=row_map)
     tree.check()
-    assert headings(tree)[0] == "-1.00 * b + 6.67 * a <= 6.17"
-    assert headings(replace(tree, routing="logistic"))[0] == (
-        "left,  p(right) = sigmoid(-3.00 * b + 20.00 * a - 18.50)"
-    )
+    assert headings(tree)[0] == "1.00 * b - 6.67 * a >= -6.17"
+    assert headings(replace(tree, routing="logistic"))[0] == "left,  p(left) = sigmoid(3.00 * b - 20.00 * a + 18.50)"
     assert headings(replace(tree, routing="linear"))[1] == (
-        "right, p(right) = (1 + clip(-3.00 * b + 20.00 * a - 18.50)) / 2"
+        "right, p(left) = (1 + clip(3.00 * b - 20.00 * a + 18.50)) / 2"
     )
     unit = replace(tree, input_map=replace(row_map, unit_rows=True))
-    assert headings(unit)[0] == "(-1.00 * b + 6.67 * a - 6.00) / norm <= 0.17"
+    assert headings(unit)[0] == "(1.00 * b - 6.67 * a + 6.00) / norm >= -0.167"
     assert headings(replace(unit, routing="logistic"))[0] == (
-        "left,  p(right) = sigmoid((-3.00 * b + 20.00 * a - 18.00) / norm - 0.50)"
+        "left,  p(left) = sigmoid((3.00 * b - 20.00 * a + 18.00) / norm + 0.50)"
     )
+    # 1/scale is the deviation: 2·z(a) - 3·z(b) + 2 <= 0.5.
+    standard = export_text(tree, units="standard")
+    assert "1.00 * z(b) - 0.667 * z(a) >= 0.50" in standard
+    assert standard.endswith("a: 1.00 +/- 0.10\nb: 0.00 +/- 1.00")
 
 
-def test_the_text_of_a_linear_test_is_true():
-    rng = np.random.default_rng(0)
+def test_standard_units_need_means_and_deviations():
+    with pytest.raises(ValueError, match="units='standard' needs means and standard deviations"):
+        export_text(linear(), units="standard")
+    with pytest.raises(ValueError, match="units must be 'original' or 'standard', got 'metric'"):
+        export_text(linear(), units="metric")
+    assert export_text(stump(), units="standard") == export_text(stump())  # nothing to be changed
+
+
+@pytest.mark.parametrize("units", ["original", "standard"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_text_of_a_linear_test_is_true(units, seed):
+    rng = np.random.default_rng(seed)
     row_map = InputMap(shift=rng.normal(size=3), scale=rng.uniform(1, 9, 3), constant=2.0)
-    tree = linear(rng.normal(size=(1, 4)), input_map=row_map)
+    weights = rng.normal(size=(1, 4))
+    weights[0, 1 : 1 + seed % 3] = 0  # down to one column
+    tree = linear(weights, input_map=row_map)
     X = rng.normal(size=(50, 3)) * 3
-    text = headings(tree, decimals=12, feature_names=["x0", "x1", "x2"])[0]
-    names = {"x0": X[:, 0], "x1": X[:, 1], "x2": X[:, 2]}
-    np.testing.assert_array_equal(eval(text, {}, names), _predict.apply(tree, X) == 1)
+    z = {column: (X[:, j] - row_map.shift[j]) * row_map.scale[j] for j, column in enumerate(("x0", "x1", "x2"))}
+    rows = dict(zip(z, X.T))
+    text = export_text(tree, decimals=12, feature_names=list(z), units=units)
+    left, right = re.findall(r"^\|--- (.*)$", text, re.M)
+    names = rows | {"z": lambda column: next(z[name] for name in z if rows[name] is column)}
+    goes_left = _predict.apply(tree, X) == 1
+    assert 0 < goes_left.sum() < 50
+    np.testing.assert_array_equal(eval(left, {}, names), goes_left)
+    np.testing.assert_array_equal(eval(right, {}, names), ~goes_left)
 
 
 def test_coded_categories_and_leaf_models_are_told():
-    schema = Schema(3, feature_names=("a", "b", "c"), n_categories=[0, 2, 0])
+    schema = Schema(3, feature_names=("a", "b", "c"), n_categories=[0, 2, 0], categories=(None, ("yes", "no"), None))
     coded = linear(schema=schema, input_map=InputMap(code_offset=[-1, 0, -1], codes=[0.1, 0.9]))
     coded.check()
-    assert headings(coded)[0] == "-1.00 * code(b) + 0.67 * a <= 0.17"
+    assert headings(coded)[0] == "1.00 * code(b) - 0.667 * a >= -0.167"
+    assert export_text(coded).endswith("\n\ncode(b): yes = 0.10, no = 0.90")
+    assert 'label="code(b): yes = 0.10, no = 0.90\\l"' in export_graphviz(coded)
+    assert "code(b): yes = 0.10, no = 0.90" in [text.get_text() for text in plot_tree(coded).texts]
+    # Of one column the categories themselves are named.
+    alone = replace(coded, weights=np.array([[0.0, -3.0, 0.0]]), threshold=[-1.5, 0, 0])
+    assert headings(alone) == ["b in {no}", "b in {yes}"]
+    np.testing.assert_array_equal(_predict.apply(alone, np.array([[0.0, 0, 0], [0, 1, 0]])), [2, 1])
     models = stump(leaf_models=LeafModels(np.zeros((2, 2, 3)), np.zeros((2, 2))))
     assert "class: by the linear model of the leaf" in export_text(models)
 
@@ -193,11 +269,14 @@ def test_leaf_values_decide_the_class():
     [
         ({"feature_names": ["a"]}, "feature_names must have 3 names, one for each column, got 1"),
         ({"class_names": "abc"}, "class_names must have 2 names, one for each class, got 3"),
-        ({"decimals": -1}, "decimals must be an integer >= 0, got -1"),
+        ({"decimals": -1}, "decimals must be None or an integer >= 0, got -1"),
         ({"max_terms": 0}, "max_terms must be an integer >= 1, got 0"),
+        ({"show_missing": [True]}, "show_missing must be None, True, False or 3 of them"),
     ],
 )
 def test_wrong_options_are_named(call, options, message):
+    if call is to_dict and "show_missing" in options:
+        return
     with pytest.raises(ValueError, match=message):
         call(stump(), **options)
 
@@ -350,7 +429,8 @@ def test_every_kind_of_tree_is_drawn(kind, tmp_path):
     tree = random_tree(2, kind, splits=6, d=4, k=3, named=True)
     ax = plot_tree(tree, max_depth=None)
     shown = [text.get_text() for text in ax.texts]
-    assert len([text for text in shown if text not in ("yes", "no", "left", "right")]) == tree.node_count
+    sides = ("yes", "no", "left", "right")
+    assert len([text for text in shown if text not in sides and not text.startswith("code(")]) == tree.node_count
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2"]
     ax.figure.savefig(tmp_path / "tree.svg")
 
@@ -367,6 +447,16 @@ def test_text_stays_inside_its_box():
         assert inner.x1 <= outer.x1
         assert outer.y0 <= inner.y0
         assert inner.y1 <= outer.y1
+
+
+def test_the_bar_of_a_pure_leaf_stands_out_from_its_box():
+    ax = plot_tree(stump())
+    ax.figure.canvas.draw()
+    bars = [patch for patch in ax.patches if isinstance(patch, matplotlib.patches.Rectangle)]
+    white = [bar.get_window_extent() for bar in bars if bar.get_facecolor() == (1, 1, 1, 1)]
+    assert len(white) == 3
+    for bar in (bar.get_window_extent() for bar in bars if bar.get_facecolor() != (1, 1, 1, 1)):
+        assert any(outer.x0 < bar.x0 and outer.x1 > bar.x1 and outer.y0 < bar.y0 < bar.y1 < outer.y1 for outer in white)
 
 
 def test_a_given_axes_is_used_and_dollars_are_plain_text():

@@ -143,7 +143,9 @@ def test_estimators_take_tables_and_categories(tmp_path):
     assert data["title"] == "TopDownTreeClassifier"
     assert data["classes"] == ["no", "yes"]
     assert data["columns"]["categories"] == {"1": ["a", "b", "c"]}
-    assert data["tests"] == [["colour not in {a}"] * 2]
+    (test,) = data["tests"]
+    assert (test["card"], test["if"], test["column"]) == ("colour", "not in {a}", 1)
+    assert (test["left"], test["right"]) == ("not in {a}", "in {a}")
     assert embedded((tmp_path / "t.html").read_text()) == data
     with pytest.raises(ValueError, match="feature names"):
         model.to_html(X=X.rename(columns={"size": "other"}))

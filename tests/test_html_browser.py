@@ -1,6 +1,7 @@
 """The page of a tree in a real browser: it predicts as Python does, and can be used without a mouse."""
 
 import json
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -9,8 +10,10 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 from boscage import TopDownTreeClassifier, _predict
+from boscage._describe import PRETTY, Describer
 from boscage._estimator import _needs_numbers
 from boscage.datasets import load_dataset
+from boscage.explain import explain_with
 from boscage.html import page, to_html, tree_fragment
 from boscage.tree import Schema, Tree
 from browser import Tab
@@ -63,6 +66,79 @@ def test_prediction_in_the_page_is_prediction_in_python(browser, tmp_path, kind,
         tolerance = 0 if exact else 1e-12  # elsewhere the browser's exponential may differ in the last bit
         np.testing.assert_allclose([answer[0] for answer in answers], proba, rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose([answer[1] for answer in answers], reach, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("leaf", ["value", "leaf_value", "models"])
+def test_explanations_in_the_page_are_those_of_python(browser, tmp_path, kind, leaf):
+    trees = [
+        random_tree(seed, kind, leaf=leaf, d=3 + 4 * (seed % 2), splits=seed, sparse_weights=seed % 3 == 0, named=True)
+        for seed in range(6)
+    ]
+    rows = [soft_rows(tree, seed)[:8] for seed, tree in enumerate(trees)]
+    rows = [np.nan_to_num(X) if _needs_numbers(tree) else X for tree, X in zip(trees, rows)]
+    path = tmp_path / "trees.html"
+    path.write_text(page("trees", "".join(tree_fragment(tree) for tree in trees)), encoding="utf-8")
+    with Tab(browser, path) as tab:
+        found = tab.evaluate(
+            """(rows) => Array.from(document.querySelectorAll(".bosc"), (section, i) =>
+                 rows[i].map((x) => section.boscage.explain(x)))""",
+            [X.astype(float).tolist() for X in rows],
+        )
+    for tree, X, answers in zip(trees, rows, found):
+        words = Describer(tree, show_missing=False, symbols=PRETTY)
+        for x, answer in zip(X, answers):
+            expected = explain_with(words, x)
+            np.testing.assert_allclose(answer["base"], expected.base, atol=1e-12)
+            np.testing.assert_allclose(answer["contributions"], expected.contributions.ravel(), atol=1e-12)
+            sentences = [step.sentence for step in expected.path[:-1]]
+            if kind in ("axis", "category"):  # scores of linear tests are rounded in another way
+                assert answer["sentences"] == sentences
+            else:
+                assert len(answer["sentences"]) == len(sentences)
+
+
+def test_contributions_are_shown_for_the_row_and_the_class(browser, iris, iris_page):
+    model, X, _ = iris
+    found = model.explain(X.iloc[149])
+    with Tab(browser, iris_page) as tab:
+        tab.get_by_role("combobox", name="Row").select_option(label="Row 149 · virginica")
+        shown = tab.locator(".bosc-sum .bosc-number").all_text_contents()
+        expected = [found.base[2], *(amount for _, _, amount in found.table()), found.prediction[2]]
+        np.testing.assert_allclose([float(s.replace("−", "-")) for s in shown], expected, atol=5e-4)
+        assert tab.locator(".bosc-sumline").first.text_content().startswith(f"{found.table()[0][0]} = ")
+        tab.get_by_role("combobox", name="Class").select_option(label="setosa")
+        assert float(tab.locator(".bosc-total .bosc-number").last.text_content()) == 0
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("splits", ["axis", "wodt", "stochastic"])
+def test_cards_show_thresholds_and_counts_uncovered(browser, tmp_path, width, splits):
+    data = load_dataset("wdbc")
+    model = TopDownTreeClassifier(splits, max_leaf_nodes=12, random_state=0).fit(data.X, data.y)
+    model.to_html(tmp_path / "t.html", feature_names=data.feature_names)
+    with Tab(browser, tmp_path / "t.html", viewport={"width": width, "height": 800}) as tab:
+        tab.get_by_role("button", name="Open all branches").click()
+        cards = tab.evaluate(
+            """() => Array.from(document.querySelectorAll(".bosc-card"), (card) => {
+                 const box = (name) => { const found = card.querySelector(name); if (!found) return null;
+                   const { left, right, top, bottom } = found.getBoundingClientRect();
+                   return { left, right, top, bottom, cut: found.scrollWidth > found.clientWidth + 1 }; };
+                 const { left, right, top, bottom } = card.getBoundingClientRect();
+                 return { card: { left, right, top, bottom }, relation: box(".bosc-relation"),
+                          count: box(".bosc-count"), opener: box(".bosc-opener"), text: box(".bosc-card-text"),
+                          shares: box(".bosc-card-shares") }; })"""
+        )
+    assert len(cards) > 4
+    for card in cards:
+        assert card["text"]["bottom"] <= card["shares"]["top"] + 1  # the text does not run into the bar
+        assert card["shares"]["bottom"] <= card["card"]["bottom"]
+        if card["relation"]:
+            assert not card["relation"]["cut"]
+            assert card["relation"]["right"] <= card["card"]["right"]
+        if card["opener"]:
+            apart = card["count"]["right"] <= card["opener"]["left"]
+            assert apart or card["count"]["bottom"] <= card["opener"]["top"]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +262,7 @@ def test_a_row_is_chosen_and_changed(browser, iris, iris_page):
         steps = tab.locator(".bosc-path li")
         path = model.decision_path(X.iloc[[149]]).indices
         assert steps.count() == len(path)
-        assert steps.first.text_content() == "petal length (cm) 5.1 > 2.45 → no"
+        assert steps.first.text_content() == "petal length (cm) = 5.1 > 2.45 → no"
         tab.get_by_role("textbox", name="petal length (cm)").fill("1.5")
         tab.keyboard.press("Tab")
         assert tab.locator(".bosc-predicted").text_content() == "setosa"
@@ -223,12 +299,13 @@ def test_hard_linear_tests_are_shown_in_the_unit_of_their_largest_term(browser, 
     model.to_html(tmp_path / "t.html", X, y)
     tree = model.tree_
     top = np.abs(tree.weights[0] * tree.schema.spread).argmax()
-    unit = abs(tree.weights[0, top])
+    unit = tree.weights[0, top]
     with Tab(browser, tmp_path / "t.html") as tab:
         first = tab.locator(".bosc-terms tbody tr").first
         assert first.locator("th").text_content() == X.columns[top]
-        assert first.locator("td").first.text_content().replace("−", "-") == f"{np.sign(tree.weights[0, top]):g}"
-        score = tab.locator(".bosc-path li strong").first.text_content().replace("−", "-")
+        assert first.locator("td").first.text_content() == "1"
+        sentence = tab.locator(".bosc-path li").first.text_content().replace("−", "-")
+    score = re.search(r" = (\S+) [≤≥<>] ", sentence)[1]
     assert float(score) == pytest.approx(X.iloc[0].to_numpy() @ tree.weights[0] / unit, rel=1e-2)
 
 

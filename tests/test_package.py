@@ -60,6 +60,19 @@ def test_public_names_exist_and_are_listed_once():
         boscage.nonsense  # noqa: B018
 
 
+def test_the_listing_holds_public_names_and_modules_only():
+    names = {name for name in dir(boscage) if not name.startswith("_")}
+    assert names == set(boscage.__all__) | set(boscage._MODULES)
+    found = {module.name for module in pkgutil.iter_modules(boscage.__path__) if not module.name.startswith("_")}
+    assert found == set(boscage._MODULES)
+
+
+def test_modules_are_attributes_without_an_import_of_their_own():
+    code = "import boscage; boscage.splits.Axis, boscage.plot.plot_tree, boscage.html.to_html, boscage.theory"
+    assert "sklearn" in loaded_after(code)
+    assert "sklearn" not in loaded_after("import boscage; dir(boscage)")
+
+
 def test_type_checkers_see_the_same_names():
     tree = ast.parse(Path(boscage.__file__).read_text(encoding="utf-8"))
     block = next(node for node in tree.body if isinstance(node, ast.If))

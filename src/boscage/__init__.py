@@ -2,6 +2,7 @@
 
 The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
 wait for scikit-learn. A new public name goes into three lists: the imports for type checkers, ``_HOME``, ``__all__``.
+Public modules are found in the same way.
 """
 
 from importlib import import_module
@@ -96,14 +97,43 @@ __all__ = [
 ]
 
 
+_MODULES = (
+    "batches",
+    "cli",
+    "compare",
+    "criteria",
+    "dask",
+    "datasets",
+    "duplication",
+    "edit",
+    "experiments",
+    "explain",
+    "export",
+    "files",
+    "growth",
+    "html",
+    "leaves",
+    "online",
+    "optimal",
+    "plot",
+    "polish",
+    "pruning",
+    "splits",
+    "theory",
+    "top_down",
+    "tree",
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"boscage.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'boscage' has no attribute {name!r}")
-    home = _HOME[name]
-    value = getattr(import_module(f"boscage.{home}"), name) if home else import_module(f"boscage.{name}")
+    value = getattr(import_module(f"boscage.{_HOME[name]}"), name)
     globals()[name] = value  # the next use does not come here
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted({*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))})

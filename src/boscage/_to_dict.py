@@ -21,7 +21,7 @@ def to_dict(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
     *,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
 ) -> dict[str, Any]:
     """Describe a tree completely, as dictionaries and lists ready for ``json.dumps`` at any depth.

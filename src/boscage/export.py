@@ -46,10 +46,11 @@ def export_text(
     max_depth: int | None = 10,
     *,
     spacing: int = 3,
-    decimals: int = 2,
+    decimals: int | None = None,
     show_weights: bool = False,
     max_terms: int = 5,
-    show_missing: bool = False,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     """Describe a tree in lines of text, as scikit-learn's function of this name does.
 
@@ -65,18 +66,33 @@ def export_text(
         Deeper branches are cut off; None shows everything.
     spacing : int, default=3
         Spaces by which a level is indented, at least 1.
-    decimals : int, default=2
-        Digits after the point.
+    decimals : int, optional
+        Digits after the point. Default: as many as each threshold needs to separate training values, at least two
+        (see Notes).
     show_weights : bool, default=False
         Whether leaves show the training weight of each class.
     max_terms : int, default=5
         Terms shown of a linear test, the largest |θ_j|·sd_j first, and categories shown of a set.
-    show_missing : bool, default=False
-        Whether tests say on which side missing values go.
+    show_missing : bool or array of bool of shape (d,), optional
+        Whether tests say on which side missing values go, for all columns or for each. Default: for the columns where
+        the tree shows that training rows had some.
+    units : {"original", "standard"}, default="original"
+        How linear tests of several columns are written: in the columns' own units, or in standard deviations from
+        their means, ``z(column)``, so that weights can be compared.
 
     Returns
     -------
     str
+        Below the tree, lines that say what ``code(column)`` and ``z(column)`` stand for, where they occur.
+
+    Notes
+    -----
+    A threshold lies half way between two training values. If it has up to six digits it is written exactly. Otherwise
+    it is written with three significant digits, and more if that would be off by more than 0.5 % of the column's
+    standard deviation (trees with linear tests store it) or a quarter of the gap to the next threshold of the column.
+
+    A linear test is divided by its leading weight, which turns the comparison round where that weight is negative; a
+    linear test of one column is written as a test of that column.
 
     Examples
     --------
@@ -95,7 +111,7 @@ def export_text(
     deepest = _check_depth(max_depth)
     if not isinstance(spacing, (int, np.integer)) or spacing < 1:
         raise ValueError(f"spacing must be an integer >= 1, got {spacing!r}.")
-    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units)
     heights = subtree_heights(tree)
     lines = []
     stack: list[tuple[int, int, str]] = [(0, 0, "")]
@@ -116,7 +132,8 @@ def export_text(
                 left, right = f"left,  {left}", f"right, {right}"
             stack.append((int(tree.children_right[node]), depth + 1, right))
             stack.append((int(tree.children_left[node]), depth + 1, left))
-    return "\n".join(lines)
+    notes = words.notes()
+    return "\n".join([*lines, "", *notes] if notes else lines)
 
 
 def _leaf_text(words: Describer, node: int, show_weights: bool) -> str:
@@ -151,12 +168,13 @@ def export_graphviz(
     class_names: Sequence[Any] | None = None,
     max_depth: int | None = None,
     *,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
     filled: bool = True,
     impurity: bool = True,
     node_ids: bool = False,
-    show_missing: bool = False,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     r"""Describe a tree in Graphviz's DOT language.
 
@@ -164,7 +182,7 @@ def export_graphviz(
     ----------
     tree : Tree
         The tree.
-    feature_names, class_names, decimals, max_terms, show_missing
+    feature_names, class_names, decimals, max_terms, show_missing, units
         As in :func:`export_text`.
     max_depth : int or None, default=None
         Deeper branches are cut off; None shows everything.
@@ -195,7 +213,7 @@ def export_graphviz(
     }
     """
     deepest = _check_depth(max_depth)
-    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units)
     colors = class_colors(tree.n_classes)
     style = "rounded, filled" if filled else "rounded"
     lines = [
@@ -215,6 +233,9 @@ def export_graphviz(
             angle, side = (45, sides[0]) if is_left else (-45, sides[1])
             mark = f' [labeldistance=2.5, labelangle={angle}, headlabel="{side}"]' if parent == 0 else ""
             lines.append(f"{parent} -> {node}{mark};")
+    if notes := words.notes():
+        label = "\\l".join(_quote(line) for line in notes)
+        lines.append(f'label="{label}\\l"; labelloc=b; labeljust=l; fontname="helvetica";')
     return "\n".join([*lines, "}"])
 
 
@@ -222,7 +243,7 @@ def _box_lines(words: Describer, node: int, impurity: bool, node_ids: bool) -> l
     tree = words.tree
     lines = [f"node {node}"] if node_ids else []
     if not tree.is_leaf[node]:
-        lines.append(words.test(node).left.replace(">  ", "> "))
+        lines.append(words.test(node).left)
     if impurity:
         lines.append(f"impurity = {words.number(tree.impurity[node])}")
     lines.append(f"samples = {tree.n_node_samples[node]}")

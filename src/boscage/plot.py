@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage._colors import class_colors, node_color
-from boscage._describe import Describer
+from boscage._describe import Describer, TestWords
 from boscage._layout import tidy_positions
 from boscage._plot_views import plot_regions, plot_trajectory, require_matplotlib
 from boscage.export import _check_depth
@@ -50,11 +50,12 @@ def plot_tree(
     class_names: Sequence[Any] | None = None,
     max_depth: int | None = 5,
     *,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 3,
     fontsize: float | None = None,
     legend: bool = True,
-    show_missing: bool = False,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> Any:
     """Draw a tree.
 
@@ -68,7 +69,7 @@ def plot_tree(
         The tree.
     ax : matplotlib axes, optional
         Where to draw. Default: a new figure large enough for the tree.
-    feature_names, class_names, decimals, max_terms, show_missing
+    feature_names, class_names, decimals, max_terms, show_missing, units
         As in :func:`boscage.export.export_text`.
     max_depth : int or None, default=5
         Deeper branches are cut off; None draws everything.
@@ -91,13 +92,15 @@ def plot_tree(
     """
     require_matplotlib()
     deepest = _check_depth(max_depth)
-    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units)
     shown = np.flatnonzero(tree.depth <= deepest + 1)
     is_cut = ~tree.is_leaf & (tree.depth == deepest + 1)
     boxes = [_box(words, int(node), bool(is_cut[node]), len(shown) > _MANY) for node in shown]
     has_legend = legend and 1 < tree.n_classes <= 12
     width, height = _place(tree, boxes, shown)
-    height += _LEGEND if has_legend else 0.0
+    notes = "\n".join(words.notes())
+    below = (_LEGEND if has_legend else 0.0) + (_text_size(notes)[1] + _MARGIN if notes else 0.0)
+    width, height = max(width, _text_size(notes)[0] + 2 * _MARGIN), height + below
     if ax is None:
         ax = _new_axes(width, height)
     natural = _fit(ax, width, height) * _FONT_SIZE
@@ -108,6 +111,9 @@ def plot_tree(
         _draw_box(ax, words, box, colors, size, bool(is_cut[box.node]))
     if has_legend:
         _draw_legend(ax, words, colors, size)
+    if notes:
+        place = {"ha": "left", "va": "top", "fontsize": size, "linespacing": 1.15, "color": "#5b6068"}
+        ax.text(_MARGIN, height - below, notes, parse_math=False, **place)
     return ax
 
 
@@ -135,13 +141,20 @@ def _box(words: Describer, node: int, is_cut: bool, is_brief: bool) -> _Box:
             lines = [] if is_brief else lines
             lines.insert(0, "linear model" if tree.leaf_models is not None else words.leaf_class(node))
         else:
-            test = words.test(node)
-            left = test.left.replace(" <= ", " <=\u00a0")  # a bound stays beside its sign
-            lines[:0] = test.lines or textwrap.wrap(left, _WRAP, break_long_words=False, break_on_hyphens=False)
+            lines[:0] = _test_lines(words.test(node))
         text = "\n".join(lines)
     width, height = _text_size(text)
     bar = 0.0 if is_cut else _BAR + 3
     return _Box(node, text, max(width, 24.0) + 2 * _PADDING, height + 2 * _PADDING + bar, not is_cut)
+
+
+def _test_lines(test: TestWords) -> list[str]:
+    """Break a test into lines: a term on each, names between words, and a bound beside its sign."""
+    if len(test.parts) > 1:
+        return list(test.lines)
+    bound = test.if_left if "{" in test.if_left else test.if_left.replace(" ", "\u00a0", 1)
+    whole = f"{test.subject} {bound}".rstrip()
+    return textwrap.wrap(whole, _WRAP, break_long_words=False, break_on_hyphens=False)
 
 
 def _place(tree: Tree, boxes: list[_Box], shown: npt.NDArray[np.int64]) -> tuple[float, float]:
@@ -257,14 +270,14 @@ def _draw_box(
     )
     if not box.has_bar:
         return
-    start, length = left + _PADDING, box.width - 2 * _PADDING
+    start, length, level = left + _PADDING, box.width - 2 * _PADDING, top + box.height - _BAR - 4
+    # On white, so that the bar of a pure node stands out from its box of the same colour.
+    paper = (start - 1.5, level - 1.5), length + 3, _BAR + 3
+    ax.add_patch(Rectangle(*paper, facecolor="white", edgecolor="none", zorder=3))
     for share, color in zip(proba.tolist(), colors):
         if share > 0:
-            place = (start, top + box.height - _BAR - 4)
-            ax.add_patch(Rectangle(place, share * length, _BAR, facecolor=color, edgecolor="none", zorder=3))
+            ax.add_patch(Rectangle((start, level), share * length, _BAR, facecolor=color, edgecolor="none", zorder=3))
             start += share * length
-    frame = (left + _PADDING, top + box.height - _BAR - 4)
-    ax.add_patch(Rectangle(frame, length, _BAR, facecolor="none", edgecolor="white", linewidth=0.6 * scale, zorder=3))
 
 
 def _draw_legend(ax: Any, words: Describer, colors: list[tuple[float, float, float]], size: float) -> None:

@@ -35,8 +35,8 @@ def prune(tree: Tree, alpha: float) -> Tree:
     return collapse(tree, collapsed) if collapsed.any() else tree
 
 
-def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
-    """Make every marked inner node a leaf, and number what is left as if it had been grown alone."""
+def surviving_nodes(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return the nodes left when marked inner nodes become leaves, in their new order, and those that stay splits."""
     inner = np.flatnonzero(~tree.is_leaf)
     alive = np.zeros(tree.node_count, bool)
     alive[0] = True
@@ -48,6 +48,12 @@ def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
             kept.append(node)
     splits = np.array(kept, dtype=np.intp)
     order = np.concatenate([[0], np.stack([tree.children_left[splits], tree.children_right[splits]], 1).ravel()])
+    return order.astype(np.intp), splits
+
+
+def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
+    """Make every marked inner node a leaf, and number what is left as if it had been grown alone."""
+    order, splits = surviving_nodes(tree, collapsed)
     number = np.full(tree.node_count, -1, np.int32)
     number[order] = np.arange(len(order))
     is_split = np.zeros(len(order), bool)

@@ -6,15 +6,20 @@ Nothing that can be derived is stored: depth, parents, leaf numbers, importances
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from boscage._record import Record, default_array, frozen_array
+
+if TYPE_CHECKING:
+    from boscage.edit import TreeEdit
+    from boscage.explain import Explanation
 
 LEAF = -1
 """``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf."""
@@ -390,12 +395,93 @@ class Tree(Record):
         sized: Any = abs(self.user_weights) * self.schema.spread[None, :]
         return sparse.csr_array(sized) if sparse.issparse(sized) else sized
 
+    @property
+    def column_means(self) -> Floats | None:
+        """Mean of each column in training, categories as the numbers that stand for them; None where not stored.
+
+        Trees with linear tests or linear leaves keep it in their input map, as ``shift`` or ``fill``.
+        """
+        if self.input_map is None:
+            return None
+        return self.input_map.fill if self.input_map.shift is None else self.input_map.shift
+
+    @property
+    def column_spreads(self) -> Floats | None:
+        """Standard deviation of each column in training, from the schema or the input map; None where not stored."""
+        if self.schema.spread is not None or self.input_map is None or self.input_map.scale is None:
+            return self.schema.spread
+        scale = self.input_map.scale
+        return np.divide(1.0, scale, out=np.zeros_like(scale), where=scale != 0)
+
     @cached_property
     def _native(self) -> Any:
         """The compiled half used by prediction, made when first needed."""
         from boscage._predict import native_view
 
         return native_view(self)
+
+    def explain(
+        self,
+        row: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        decimals: int | None = None,
+        max_terms: int = 5,
+        units: str = "original",
+    ) -> Explanation:
+        """Explain the prediction of one row of floats; see :func:`boscage.explain.explain`."""
+        from boscage.explain import explain
+
+        names = {"feature_names": feature_names, "class_names": class_names}
+        return explain(self, row, **names, decimals=decimals, max_terms=max_terms, units=units)
+
+    def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
+        """Begin to change the tree; see :class:`boscage.edit.TreeEdit`.
+
+        Parameters
+        ----------
+        X : array of shape (n, d), optional
+            Training rows as floats, categories as codes.
+        y : array of shape (n,), optional
+            Class numbers.
+        sample_weight : array of shape (n,), optional
+            Weights.
+        """
+        from boscage.edit import TreeEdit, checked_rows
+
+        classes = np.arange(self.n_classes)
+        rows = None if X is None else checked_rows(None, self, classes, X, y, sample_weight)
+        return TreeEdit(self, classes, None, rows)
+
+    def show(self, X: Any = None, y: Any = None, *, height: int = 640, **options: Any) -> Any:
+        """Show the interactive page: inside a notebook, else in the browser.
+
+        Parameters
+        ----------
+        X, y : arrays, optional
+            Rows and labels to embed, as in :func:`boscage.html.to_html`.
+        height : int, default=640
+            Height in a notebook, in pixels.
+        **options
+            As in :func:`boscage.html.to_html`.
+
+        Returns
+        -------
+        Path or None
+            The temporary file that the browser opens; None in a notebook.
+        """
+        from boscage._show import show_page
+        from boscage.html import page, tree_fragment
+
+        title = options.setdefault("title", "Decision tree")
+        return show_page(page(title, tree_fragment(self, X, y, **options)), height)
+
+    def _repr_html_(self) -> str:
+        """Show the top of the tree in a notebook."""
+        from boscage._show import tree_html
+
+        return tree_html(self)
 
     def check(self) -> None:
         """Verify every promise of the arrays.

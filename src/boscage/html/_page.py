@@ -34,8 +34,10 @@ def to_html(
     title: str = "Decision tree",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     """Write a tree as one self-contained, interactive web page.
 
@@ -59,7 +61,7 @@ def to_html(
         At most so many rows are embedded, evenly spaced over X; ranges and medians of columns come from all of X.
     title : str, default="Decision tree"
         Heading of the page.
-    feature_names, class_names, decimals, max_terms
+    feature_names, class_names, decimals, max_terms, show_missing, units
         As in :func:`boscage.export.export_text`.
 
     Returns
@@ -87,6 +89,8 @@ def to_html(
         class_names=class_names,
         decimals=decimals,
         max_terms=max_terms,
+        show_missing=show_missing,
+        units=units,
     )
     text = page(title, fragment)
     if path is not None:
@@ -104,8 +108,10 @@ def tree_fragment(
     title: str = "Decision tree",
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    decimals: int = 2,
+    decimals: int | None = None,
     max_terms: int = 5,
+    show_missing: bool | npt.ArrayLike | None = None,
+    units: str = "original",
 ) -> str:
     """Write a tree as a piece of HTML for a page of your own.
 
@@ -115,7 +121,8 @@ def tree_fragment(
 
     Parameters
     ----------
-    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms
+    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing,
+    units
         As in :func:`boscage.html.to_html`.
 
     Returns
@@ -132,9 +139,18 @@ def tree_fragment(
     ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
     >>> report = page("Two trees", "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf))
     """
-    words = Describer(tree, feature_names, class_names, decimals, max_terms, symbols=PRETTY)
+    words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units, PRETTY)
     data = embed_json(_page_data(words, title, *_checked_rows(tree, X, y, max_rows)))
-    plain = export_text(tree, feature_names, class_names, _PLAIN_DEPTH, decimals=decimals, max_terms=max_terms)
+    plain = export_text(
+        tree,
+        feature_names,
+        class_names,
+        _PLAIN_DEPTH,
+        decimals=decimals,
+        max_terms=max_terms,
+        show_missing=show_missing,
+        units=units,
+    )
     heading = html.escape(title)
     return (
         f'<section class="bosc" aria-label="{heading}">\n'
@@ -165,6 +181,8 @@ def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[
 
 def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
     tree = words.tree
+    tests = _tests(words)
+    means, spreads = tree.column_means, tree.column_spreads
     return {
         "title": title,
         "routing": tree.routing,
@@ -173,10 +191,13 @@ def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, m
         "classes": words.class_names,
         "colors": [hex_color(color) for color in class_colors(tree.n_classes)],
         "columns": _columns(words, X),
-        "tests": _tests(words),
+        "tests": tests,
+        "notes": words.notes(),
+        "standard": words.is_standard,
         "nodes": _nodes(tree),
         "weights": encode_matrix(tree.weights) if tree.weights.shape[0] else None,
-        "spread": None if tree.schema.spread is None else encode_array(tree.schema.spread),
+        "means": None if means is None else encode_array(means),
+        "spread": None if spreads is None else encode_array(spreads),
         "input_map": _input_map(tree),
         "leaf_models": _leaf_models(tree),
         "trajectory": _trajectory(tree),
@@ -207,11 +228,29 @@ def _needs_numbers(tree: Tree) -> bool:
     return needs_numbers(tree)
 
 
-def _tests(words: Describer) -> list[list[str]]:
-    """For every inner node in order a short text for its card and the whole test."""
-    tree = words.tree
-    short = words.with_terms(_SHORT_TERMS)
-    return [[short.card(int(node)), words.test(int(node)).left] for node in np.flatnonzero(~tree.is_leaf)]
+def _tests(words: Describer) -> list[dict[str, Any]]:
+    """For every inner node in order, the parts of its description.
+
+    ``card`` is what is tested in a few words, ``test`` in full (absent if that is the same) and ``if`` what must hold
+    to go left. ``column`` is the only column tested, else −1; ``left`` and ``right`` are what is said of a row that
+    goes there. A linear test has ``unit`` and ``constant``: its score is shown divided by the one, less the other.
+    """
+    short, plain = words.with_terms(_SHORT_TERMS), words.without_missing()
+    return [_test(words, short, plain, int(node)) for node in np.flatnonzero(~words.tree.is_leaf)]
+
+
+def _test(words: Describer, short: Describer, plain: Describer, node: int) -> dict[str, Any]:
+    test, said = words.test(node), plain.test(node)
+    found: dict[str, Any] = {"card": short.card(node), "if": test.if_left, "column": test.column}
+    if test.subject != found["card"]:
+        found["test"] = test.subject
+    if said.if_left:
+        found |= {"left": said.if_left, "right": said.if_right}
+    if words.tree.linear_row[node] >= 0:
+        score = words.score(node)
+        by_norm = words.tree.input_map is not None and words.tree.input_map.unit_rows
+        found |= {"unit": score.unit, "constant": 0.0 if by_norm or words.tree.is_soft else score.constant}
+    return found
 
 
 def _nodes(tree: Tree) -> dict[str, Any]:

@@ -64,6 +64,7 @@ function decodeTree(found) {
   tree.columns = decodeColumns(found.columns);
   tree.weights = decodeMatrix(found.weights);
   tree.spread = decodeArray(found.spread);
+  tree.means = decodeArray(found.means);
   tree.input_map = decodeInputMap(found.input_map);
   tree.leaf_models = found.leaf_models && {
     coef: decodeMatrix(found.leaf_models.coef),

@@ -87,12 +87,18 @@ function className(tree, node) {
   return tree.classes[argmax(shownValues(tree, node))];
 }
 
+function testParts(tree, node) {
+  return tree.tests[tree.test_index[node]];
+}
+
 function testText(tree, node) {
-  return tree.tests[tree.test_index[node]][0];
+  const { card, if: relation } = testParts(tree, node);
+  return `${card} ${relation}`.trimEnd();
 }
 
 function wholeTest(tree, node) {
-  return tree.tests[tree.test_index[node]][1];
+  const { card, test, if: relation } = testParts(tree, node);
+  return `${test || card} ${relation}`.trimEnd();
 }
 
 function nodeTitle(tree, node) {

@@ -66,6 +66,15 @@ function predictionWords(tree, { best, proba, leaf }) {
   return `Predicted ${tree.classes[best]}, probability ${proba[best].toFixed(3)}, at leaf ${leaf}.`;
 }
 
+// Base, contributions by column and class, and the sentences of a row's path.
+function explanation(tree, x) {
+  const found = explainRow(tree, x);
+  const { base, columns } = contributionsOf(tree, found);
+  const steps = found.path.slice(0, -1);
+  const sentences = steps.map((node, i) => stepSentence(tree, node, found.path[i + 1], found));
+  return { base: Array.from(base), contributions: Array.from(columns), sentences };
+}
+
 function start(section) {
   const tree = decodeTree(JSON.parse(section.querySelector(".bosc-data").textContent));
   const state = new State(tree);
@@ -81,7 +90,8 @@ function start(section) {
   );
   const form = new RowForm(state);
   const path = new PathView(state);
-  const order = tree.rows ? [form.element, path.element, form.values] : [form.element, form.values, path.element];
+  const why = [path.element, new ContributionView(state).element];
+  const order = tree.rows ? [form.element, ...why, form.values] : [form.element, form.values, ...why];
   const aside = element("div", { className: "bosc-aside" }, ...order);
   if (tree.size > 15) view.element.querySelector(".bosc-scroller").before(new Overview(state).element);
   // For tests and for pages that embed trees.
@@ -91,6 +101,7 @@ function start(section) {
     view,
     predictProba: (x) => Array.from(predictProba(tree, x)),
     reach: (x) => Array.from(reachOf(tree, prepareRow(tree, x))),
+    explain: (x) => explanation(tree, x),
   };
   section.append(header(tree, section), element("div", { className: "bosc-body" }, main, aside), announcer(state));
   state.watch((what) => what === "theme" && below.forEach((part) => part.start && part.start()));

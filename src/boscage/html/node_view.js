@@ -36,7 +36,7 @@ class NodeView {
         ),
       );
     parts.push(this.facts(node), this.classTable(node));
-    if (tree.feature[node] === -2) parts.push(this.termTable(node));
+    if (tree.linear_row[node] >= 0) parts.push(this.termTable(node));
     return parts;
   }
 
@@ -76,7 +76,7 @@ class NodeView {
 
   // Largest terms first, by how much they move the score over the training rows.
   termTable(node) {
-    const terms = linearTerms(this.tree, node, this.state.found.row).filter((term) => !term.isConstant);
+    const terms = shownTerms(this.tree, node, this.state.found.row);
     terms.sort((a, b) => b.size - a.size || a.column - b.column);
     const shown = terms.slice(0, MOST_TERMS);
     const left = terms.length - shown.length;
@@ -99,7 +99,8 @@ class NodeView {
   termLine({ column, name, weight, size, part }, largest) {
     const cell = element("th", { scope: "row", title: name }, name);
     cell.style.setProperty("--bosc-share", String(largest > 0 ? size / largest : 0));
-    const value = valueText(this.tree, column, this.state.x[column]);
+    const x = this.state.x[column];
+    const value = this.tree.columns[column].categories ? valueText(this.tree, column, x) : formatNumber(x);
     return element(
       "tr",
       {},

@@ -167,7 +167,7 @@ class Regions {
     context.textAlign = axis === 0 ? "center" : "right";
     for (const [value, text] of ticks) {
       const [x, y] = axis === 0 ? this.place(value, this.spans[1][0]) : this.place(this.spans[0][0], value);
-      context.fillText(shorten(text, 8), axis === 0 ? x : area.x - 6, axis === 0 ? area.y + area.height + 6 : y);
+      context.fillText(shorten(text, 7), axis === 0 ? x : area.x - 6, axis === 0 ? area.y + area.height + 6 : y);
     }
   }
 

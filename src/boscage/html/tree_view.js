@@ -15,8 +15,8 @@ class TreeView {
     this.active = 0; // the card that Tab reaches
     this.mode = null; // "diagram" or "outline"; null: what fits the width
     this.flow = this.tree.soft ? "row" : "training";
-    this.isLong = this.tree.tests.some(([text]) => text.length > ONE_LINE);
-    this.cardHeight = this.isLong ? 64 : 48;
+    this.lines = Math.max(1, ...this.tree.tests.map(cardLines));
+    this.cardHeight = 32 + 16 * this.lines;
     this.build();
     state.watch((what) => this.follow(what));
   }
@@ -28,9 +28,10 @@ class TreeView {
     this.sheet = element("div", { className: "bosc-sheet" }, this.links, this.field);
     this.scroller = element("div", { className: "bosc-scroller" }, this.sheet);
     this.scroller.addEventListener("scroll", () => this.drawSoon(), { passive: true });
-    this.element = panel("tree", "Tree", [this.tools()], this.scroller, this.help());
+    this.element = panel("tree", "Tree", [this.tools()], this.scroller, ...this.notes(), this.help());
     this.element.style.setProperty("--bosc-card-height", `${this.cardHeight}px`);
-    this.element.classList.toggle("bosc-two-lines", this.isLong);
+    this.element.style.setProperty("--bosc-subject-lines", String(this.tree.soft ? this.lines : Math.max(1, this.lines - 1)));
+    this.element.classList.toggle("bosc-more-lines", this.lines > 1);
     new ResizeObserver(() => this.arrange()).observe(this.scroller);
   }
 
@@ -48,6 +49,12 @@ class TreeView {
       bar.append(button("Close all", "Close all branches", () => this.openAll(false)));
     }
     return bar;
+  }
+
+  // What code(…) and z(…) in the tests stand for.
+  notes() {
+    const lines = this.tree.notes.map((text) => element("p", { className: "bosc-note" }, text));
+    return lines.length ? [element("div", { className: "bosc-notes" }, ...lines)] : [];
   }
 
   help() {
@@ -218,11 +225,16 @@ class TreeView {
   }
 
   cardText(node) {
-    const text = element("span", { className: "bosc-card-text" }, nodeTitle(this.tree, node));
+    const text = element("span", { className: "bosc-card-text" });
     if (isLeaf(this.tree, node)) {
       const mark = element("span", { className: "bosc-mark" });
       mark.style.background = this.tree.colors[argmax(shownValues(this.tree, node))];
-      text.prepend(mark);
+      text.append(mark, element("span", { className: "bosc-subject" }, nodeTitle(this.tree, node)));
+    } else {
+      // A name may be cut; what it is compared with may not.
+      const { card, if: relation } = testParts(this.tree, node);
+      text.append(element("span", { className: "bosc-subject" }, card));
+      if (relation) text.append(" ", element("span", { className: "bosc-relation" }, relation));
     }
     return text;
   }
@@ -375,6 +387,12 @@ class TreeView {
     if (this.open[this.active]) this.toggle(this.active);
     else if (this.active > 0) this.moveTo(this.tree.parent[this.active]);
   }
+}
+
+// Lines of text on a card: the name or score on one or two, what it is compared with beside it or below.
+function cardLines({ card, if: relation }) {
+  if (card.length > ONE_LINE) return relation ? 3 : 2;
+  return `${card} ${relation}`.length > ONE_LINE ? 2 : 1;
 }
 
 function sidePosition(tree, node) {

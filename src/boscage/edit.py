@@ -1,0 +1,501 @@
+"""Changing a fitted tree by hand: prune, move a threshold, set a leaf, refit the leaves. Nothing changes in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from boscage import _predict
+from boscage._describe import Describer
+from boscage.pruning import collapse, surviving_nodes
+from boscage.tree import LINEAR, Bools, Floats, Int64s, LeafModels, Schema, Tree
+
+if TYPE_CHECKING:
+    from boscage._grow import Job
+    from boscage.leaves import Leaf
+
+__all__ = ["EditReport", "TreeEdit"]
+
+_BLOCK = 65536  # rows
+_IMPOSSIBLE = -1000.0  # intercept of a class that cannot occur
+_STALE = ("status_", "objective_", "lower_bound_", "gap_", "n_nodes_explored_", "reading_")  # of the fit
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as the tree reads them, class codes and weights (None: all 1)."""
+
+    X: Any
+    y: Int64s
+    weight: Floats | None
+
+    def as_fitted(self, class_weight: Any, classes: npt.NDArray[Any]) -> Rows:
+        """Return the rows as a fit counts them: class weights multiplied in, rows of weight 0 left out."""
+        from boscage._weights import apply_class_weight, snap_weights
+
+        weight = apply_class_weight(class_weight, self.y.astype(np.int32), classes, self.weight)
+        if weight is None:
+            return self
+        kept = np.flatnonzero(weight > 0)
+        return Rows(self.X[kept], self.y[kept], snap_weights(weight[kept]))
+
+
+@dataclass(frozen=True, eq=False)
+class EditReport:
+    """What an edit does on some rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    accuracy_before, accuracy_after : float
+        Share of the rows (by weight) that the tree predicts rightly.
+    changed : ndarray of int64
+        Numbers of the rows whose predicted class changes.
+    n_leaves_before, n_leaves_after : int
+        Size of the tree.
+    """
+
+    n_rows: int
+    accuracy_before: float
+    accuracy_after: float
+    changed: Int64s
+    n_leaves_before: int
+    n_leaves_after: int
+
+    def __str__(self) -> str:
+        rows = f"{len(self.changed):,} of {self.n_rows:,} rows change their class"
+        accuracy = f"accuracy {self.accuracy_before:.4f} -> {self.accuracy_after:.4f}"
+        return f"{accuracy}; {rows}; {self.n_leaves_before} -> {self.n_leaves_after} leaves"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeEdit:
+    """A tree and changes to it, made by ``estimator.edit(X, y)`` or ``tree.edit(X, y)``.
+
+    Every method returns a new object, so changes can be chained and an earlier state kept. **Node numbers are always
+    those of the tree the edit began with**; only :attr:`tree` and :attr:`estimator` number what is left anew.
+
+    Attributes
+    ----------
+    tree : Tree
+        The changed tree.
+    estimator : estimator
+        An ordinary fitted estimator with the changed tree, a copy of the one the edit began with.
+    report : EditReport
+        The effect on the rows passed to ``edit``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from boscage import TopDownTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TopDownTreeClassifier(max_leaf_nodes=5).fit(X, y)
+    >>> edited = model.edit(X, y).prune(3).set_threshold(2, 1.6)
+    >>> print(edited.report)
+    accuracy 0.9800 -> 0.9600; 5 of 150 rows change their class; 5 -> 3 leaves
+    >>> edited.estimator.get_n_leaves()
+    3
+    """
+
+    _start: Tree
+    _classes: npt.NDArray[Any]
+    _owner: Any = None
+    _rows: Rows | None = None
+    _thresholds: dict[int, float] = field(default_factory=dict)
+    _pruned: frozenset[int] = frozenset()
+    _values: dict[int, Floats] = field(default_factory=dict)
+    _refit: Rows | None = None
+
+    def __repr__(self) -> str:
+        parts = [f"prune {node}" for node in sorted(self._pruned)]
+        parts += [f"threshold of {node}" for node in self._thresholds]
+        parts += [f"leaf {node}" for node in self._values]
+        parts += ["leaves refitted"] if self._refit is not None else []
+        return f"TreeEdit({self._start!r}: {', '.join(parts) or 'no change'})"
+
+    # --- changes -----------------------------------------------------------------------------------------------------
+
+    def prune(self, node: int) -> TreeEdit:
+        """Make an inner node a leaf that predicts the class fractions of the node.
+
+        Parameters
+        ----------
+        node : int
+            Number of an inner node.
+        """
+        self._require(node, leaf=False)
+        below = _below(self._start, [node])
+        return replace(
+            self,
+            _pruned=self._pruned | {int(node)},
+            _values={at: value for at, value in self._values.items() if not below[at]},
+        )
+
+    def set_threshold(self, node: int, value: float) -> TreeEdit:
+        """Compare with another number at an inner node.
+
+        Nodes below are counted again from the rows passed to ``edit``; without rows they keep their counts and class
+        fractions. A leaf that no row reaches any more predicts as its nearest ancestor with rows.
+
+        Parameters
+        ----------
+        node : int
+            Number of an inner node whose test is not about categories.
+        value : float
+            The threshold in the units in which the test is shown: of a linear test, after division by its leading
+            weight.
+        """
+        self._require(node, leaf=False)
+        threshold = self._stored_threshold(int(node), value)
+        return replace(self, _thresholds={**self._thresholds, int(node): threshold})
+
+    def set_leaf(self, node: int, value: Any) -> TreeEdit:
+        """Set what a leaf predicts.
+
+        Parameters
+        ----------
+        node : int
+            Number of a leaf, or of a node that was pruned.
+        value : label or array of shape (K,)
+            A class, predicted with certainty, or a probability for each class.
+        """
+        self._require(node, leaf=True)
+        return replace(self, _values={**self._values, int(node): self._checked_value(value)})
+
+    def refit_leaves(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
+        """Count every node again and fit the leaves, as the estimator's ``leaf`` says, on some rows.
+
+        Leaves set by :meth:`set_leaf` stay as they were set. A setting "auto" of the leaf is not chosen again: then
+        shrinkage is 0 and ``l2`` is 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), optional
+            Rows. Default: those passed to ``edit``.
+        y : array-like of shape (n,), optional
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+        """
+        if X is None and self._rows is None:
+            raise ValueError("refit_leaves needs rows. Pass X and y here or to edit.")
+        rows = self._rows if X is None else checked_rows(self._owner, self._start, self._classes, X, y, sample_weight)
+        return replace(self, _refit=rows)
+
+    # --- results -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The changed tree, its nodes numbered anew."""
+        start = self._start
+        threshold = start.threshold.copy()
+        threshold[list(self._thresholds)] = list(self._thresholds.values())
+        tree = replace(start, threshold=threshold)
+        counted = _below(start, list(self._thresholds))
+        if self._refit is not None:
+            counted[:] = True
+        rows = self._rows if self._refit is None else self._refit
+        if rows is not None and counted.any():
+            tree = recount(tree, self._as_fitted(rows), counted, self._owner)
+        elif self._refit is None:
+            counted[:] = False
+        return self._with_leaves(tree, counted)
+
+    def _as_fitted(self, rows: Rows) -> Rows:
+        return rows.as_fitted(getattr(self._owner, "class_weight", None), self._classes)
+
+    @property
+    def estimator(self) -> Any:
+        """A fitted estimator with the changed tree."""
+        if self._owner is None:
+            raise AttributeError("This edit began with a bare tree and has no estimator; see its attribute tree.")
+        twin = copy(self._owner)
+        for name in _STALE:
+            twin.__dict__.pop(name, None)
+        twin.tree_ = self.tree
+        if hasattr(self._owner, "trajectory_"):
+            from boscage.top_down import trajectory
+
+            first = float(self._owner.trajectory_["potential"][0])
+            twin.trajectory_ = trajectory(self.tree, float(self._start.impurity[0]) / first if first > 0 else 1.0)
+        return twin
+
+    @property
+    def report(self) -> EditReport:
+        """The effect on the rows passed to ``edit``; they are training rows, so see :meth:`compare_on` too."""
+        if self._rows is None:
+            raise AttributeError("edit() was called without rows. Call compare_on(X, y), or edit(X, y).")
+        return self._compare(self._rows)
+
+    def compare_on(self, X: Any, y: Any, sample_weight: Any = None) -> EditReport:
+        """Compare the tree before and after on other rows, such as rows held out from the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+        """
+        return self._compare(checked_rows(self._owner, self._start, self._classes, X, y, sample_weight))
+
+    def _compare(self, rows: Rows) -> EditReport:
+        before, after = (_predict.predict_class(tree, rows.X) for tree in (self._start, self.tree))
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        total = float(weight.sum())
+        return EditReport(
+            n_rows=len(rows.y),
+            accuracy_before=float(weight @ (before == rows.y)) / total,
+            accuracy_after=float(weight @ (after == rows.y)) / total,
+            changed=np.flatnonzero(before != after).astype(np.int64),
+            n_leaves_before=self._start.n_leaves,
+            n_leaves_after=self.tree.n_leaves,
+        )
+
+    # --- leaves ------------------------------------------------------------------------------------------------------
+
+    def _with_leaves(self, tree: Tree, counted: Bools) -> Tree:
+        """Collapse what is pruned and give every leaf what it predicts."""
+        start, order = self._start, np.arange(tree.node_count)
+        if self._pruned:
+            marks = np.zeros(tree.node_count, np.bool_)
+            marks[list(self._pruned)] = True
+            order = surviving_nodes(tree, marks)[0]
+            tree = replace(collapse(replace(tree, leaf_models=None), marks), leaf_models=None)
+        else:
+            tree = replace(tree, leaf_value=None, leaf_models=None)
+        old = order[tree.leaves]  # numbers that the leaves had
+        is_kept = start.is_leaf[old] & ~counted[old] & ~np.isin(old, list(self._values))
+        if self._refit is not None:
+            tree = self._refitted(tree, self._refit)
+        elif start.leaf_value is not None or start.leaf_models is not None or self._values:
+            fractions = tree.value[tree.leaves]
+            proba = _votes(fractions) if _is_majority(start) else fractions.copy()
+            proba[is_kept] = start.leaf_proba[start.leaf_index[old[is_kept]]]
+            tree = replace(tree, leaf_value=proba)
+        for at, value in self._values.items():
+            proba = tree.leaf_proba.copy()
+            proba[old == at] = value
+            tree = replace(tree, leaf_value=proba)
+        return self._with_models(tree, start.leaf_index[old], is_kept, np.isin(old, list(self._values)))
+
+    def _with_models(self, tree: Tree, index: Int64s, is_kept: Bools, is_set: Bools) -> Tree:
+        """Give the leaves of a tree with linear leaves their models: the old one, or a constant."""
+        models, proba = self._start.leaf_models, tree.leaf_proba
+        if models is None:
+            return tree
+        coef, intercept = np.zeros((len(index), tree.n_classes, tree.n_features)), _logs(proba)
+        source, at = (models, index[is_kept]) if tree.leaf_models is None else (tree.leaf_models, ~is_set)
+        kept = is_kept if tree.leaf_models is None else ~is_set
+        coef[kept], intercept[kept] = source.coef[at], source.intercept[at]
+        return replace(tree, leaf_models=LeafModels(coef, intercept))
+
+    def _refitted(self, tree: Tree, rows: Rows) -> Tree:
+        leaf, job = _leaf_part(self._owner, self._start), _job(self._owner, tree, self._classes, self._as_fitted(rows))
+        return leaf.finish(tree, job)
+
+    # --- checks ------------------------------------------------------------------------------------------------------
+
+    def _require(self, node: int, *, leaf: bool) -> None:
+        tree = self._start
+        if not isinstance(node, (int, np.integer)) or not 0 <= node < tree.node_count:
+            raise ValueError(f"node must be an integer from 0 to {tree.node_count - 1}, got {node!r}.")
+        for up in _ancestors(tree, int(node)):
+            if up in self._pruned:
+                raise ValueError(f"node={node} is below node {up}, which was pruned.")
+        is_leaf = bool(tree.is_leaf[node]) or int(node) in self._pruned
+        if is_leaf != leaf:
+            what = "a leaf" if is_leaf else "not a leaf; prune it first"
+            raise ValueError(f"node={node} is {what}.")
+
+    def _stored_threshold(self, node: int, value: float) -> float:
+        tree = self._start
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
+            raise ValueError(f"value must be a finite number, got {value!r}.")
+        if tree.feature[node] != LINEAR:
+            if tree.category_offset[node] >= 0:
+                raise ValueError(f"node={node} asks for categories and has no threshold.")
+            return float(value)
+        words = Describer(tree)
+        score = words.score(node)
+        if words.test(node).column >= 0 and words.is_coded(words.test(node).column):
+            raise ValueError(f"node={node} asks for categories and has no threshold.")
+        by_norm = tree.input_map is not None and tree.input_map.unit_rows
+        return float(value) * score.unit + (0.0 if by_norm else score.constant * score.unit)
+
+    def _checked_value(self, value: Any) -> Floats:
+        k = self._start.n_classes
+        array = np.asarray(value)
+        if array.ndim == 1 and array.dtype.kind in "fiu":
+            if array.shape != (k,) or not (array >= 0).all() or abs(float(array.sum()) - 1) > 1e-6:
+                raise ValueError(
+                    f"value must be a class or {k} probabilities that sum to 1, one for each class, got {value!r}."
+                )
+            proba: Floats = array / array.sum()
+            return proba
+        at = np.flatnonzero([label == value for label in self._classes.tolist()])
+        if array.ndim or len(at) != 1:
+            shown = ", ".join(map(repr, self._classes.tolist()[:10]))
+            raise ValueError(f"value={value!r} is not a class of this tree. Pass one of {shown}, or {k} probabilities.")
+        votes = np.zeros(k)
+        votes[at] = 1.0
+        return votes
+
+
+# --- parts of the work ----------------------------------------------------------------------------------------------
+
+
+def _below(tree: Tree, nodes: list[int]) -> Bools:
+    """Whether each node is below one of some nodes."""
+    found = np.zeros(tree.node_count, np.bool_)
+    is_top = np.zeros(tree.node_count, np.bool_)
+    is_top[nodes] = True
+    for node in np.flatnonzero(~tree.is_leaf):  # parents come before their children
+        if found[node] or is_top[node]:
+            found[[tree.children_left[node], tree.children_right[node]]] = True
+    return found
+
+
+def _ancestors(tree: Tree, node: int) -> list[int]:
+    found = []
+    while (node := int(tree.parent[node])) >= 0:
+        found.append(node)
+    return found
+
+
+def recount(tree: Tree, rows: Rows, nodes: Bools, owner: Any = None) -> Tree:
+    """Count some nodes again: fractions, rows, weight, impurity. An empty node takes its parent's fractions."""
+    mass, count = np.zeros((tree.node_count, tree.n_classes)), np.zeros(tree.node_count, np.int64)
+    for begin in range(0, len(rows.y), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        reach = sparse.csr_array(_predict.decision_path(tree, rows.X[part]))
+        y = rows.y[part]
+        weight = np.ones(len(y)) if rows.weight is None else rows.weight[part]
+        member = sparse.csr_array((weight, (np.arange(len(y)), y)), shape=(len(y), tree.n_classes))
+        mass += (reach.T @ member).toarray()
+        count += np.asarray((reach > 0).sum(axis=0)).ravel()
+    total = mass.sum(axis=1)
+    impurity_of = _impurity_function(tree, owner)
+    value, impurity = tree.value.copy(), tree.impurity.copy()
+    for node in np.flatnonzero(nodes):
+        if total[node] > 0:
+            value[node] = mass[node] / total[node]
+        elif tree.parent[node] >= 0:
+            value[node] = value[tree.parent[node]]
+    impurity[nodes] = np.where(total > 0, impurity_of(value), 0.0)[nodes]
+    return replace(
+        tree,
+        value=value,
+        impurity=impurity,
+        n_node_samples=np.where(nodes, count, tree.n_node_samples),
+        weighted_n_node_samples=np.where(nodes, total, tree.weighted_n_node_samples),
+    )
+
+
+def _error(value: Floats) -> Floats:
+    rest: Floats = 1 - value.max(axis=1)
+    return rest
+
+
+def _impurity_function(tree: Tree, owner: Any) -> Callable[[Floats], Floats]:
+    """Find the criterion under which the tree's impurities are those of its fractions; gini if there is none."""
+    from boscage._component import resolve
+    from boscage.criteria import Entropy, Gini, ModifiedGini, Sqrt
+
+    parts: list[Any] = [resolve("criterion", owner.criterion)] if hasattr(owner, "criterion") else []
+    parts += [Gini(), Entropy(), Sqrt(), ModifiedGini()]
+    known: list[Callable[[Floats], Floats]] = [*(part.total for part in parts), _error]
+    has_rows = tree.weighted_n_node_samples > 0
+    for function in known:
+        if np.allclose(function(tree.value)[has_rows], tree.impurity[has_rows], rtol=1e-6, atol=1e-9):
+            return function
+    return Gini().total
+
+
+def _votes(fractions: Floats) -> Floats:
+    votes = np.zeros_like(fractions)
+    votes[np.arange(len(fractions)), fractions.argmax(axis=1)] = 1.0
+    return votes
+
+
+def _is_majority(tree: Tree) -> bool:
+    return tree.leaf_value is not None and tree.leaf_models is None and bool((tree.leaf_value.max(axis=1) == 1).all())
+
+
+def _logs(proba: Floats) -> Floats:
+    """Return intercepts whose softmax is the given probabilities."""
+    return np.log(proba, out=np.full_like(proba, _IMPOSSIBLE), where=proba > 0)
+
+
+def _leaf_part(owner: Any, tree: Tree) -> Leaf:
+    """Return the leaf that the tree was made with, as far as it can be told."""
+    from boscage._component import resolve
+    from boscage.leaves import Frequency, Linear, Majority
+
+    part: Any = resolve("leaf", owner.leaf) if hasattr(owner, "leaf") else None
+    if tree.leaf_models is not None:
+        return part if isinstance(part, Linear) and part.l2 != "auto" else Linear()
+    if _is_majority(tree):
+        return Majority()
+    return part if isinstance(part, Frequency) and part.shrinkage != "auto" else Frequency()
+
+
+def _job(owner: Any, tree: Tree, classes: npt.NDArray[Any], rows: Rows) -> Job:
+    """Return what a leaf needs to be fitted: the rows, and the family of the tests."""
+    from boscage._component import resolve
+    from boscage._grow import Job, Limits
+    from boscage._validation import Dataset
+    from boscage.criteria import Gini
+    from boscage.growth import BestFirst
+    from boscage.splits import Axis
+
+    schema: Schema = tree.schema
+    entries = rows.X.data if sparse.issparse(rows.X) else rows.X
+    data = Dataset(
+        rows.X,
+        rows.y.astype(np.int32),
+        classes,
+        rows.weight,
+        schema.n_categories,
+        schema.categories,
+        schema.feature_names,
+        bool(np.isnan(entries).any()),
+    )
+    splits: Any = resolve("splits", owner.splits) if hasattr(owner, "splits") else Axis()
+    return Job(data, Gini(), BestFirst(), Limits(), 0, 1, splits=splits)
+
+
+def checked_rows(owner: Any, tree: Tree, classes: npt.NDArray[Any], X: Any, y: Any, sample_weight: Any) -> Rows:
+    """Check rows, labels and weights; labels become class codes."""
+    from boscage._weights import check_sample_weight
+
+    if y is None:
+        raise ValueError("y is needed: the labels of the rows of X.")
+    if owner is not None:
+        rows = owner._rows(X)[1]
+    else:
+        rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    codes = _codes(y, classes)
+    if len(codes) != rows.shape[0]:
+        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of X, got {len(codes)}.")
+    return Rows(rows, codes, check_sample_weight(sample_weight, rows.shape[0]))
+
+
+def _codes(y: Any, classes: npt.NDArray[Any]) -> Int64s:
+    labels = np.asarray(y).reshape(-1)
+    number = {label: code for code, label in enumerate(classes.tolist())}
+    codes = [number.get(label, -1) for label in labels.tolist()]
+    if -1 in codes:
+        unknown = labels[codes.index(-1)]
+        raise ValueError(f"y holds {unknown!r}, which is not a class of this tree.".replace("np.", ""))
+    return np.array(codes, dtype=np.int64)
