@@ -1,6 +1,7 @@
 #include "predict.hpp"
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "rng.hpp"
@@ -24,6 +25,15 @@ Sides sides(Routing routing, double score) {
   return score > 0 ? Sides{small, large} : Sides{large, small};
 }
 
+// Products of two doubles times kTiny² stay within the range of doubles, with room for sums.
+constexpr double kTiny = 0x1p-540;
+double unscaled(double sum) { return sum / kTiny / kTiny; }
+
+double limited(double x) {
+  constexpr double most = std::numeric_limits<double>::max();
+  return std::clamp(x, -most, most);
+}
+
 }  // namespace
 
 // One row at a time through any tree; one walker for each thread.
@@ -38,7 +48,7 @@ class Walker {
 
   int32_t hard_leaf(int64_t row) {
     int32_t node = 0;
-    while (tree_.feature[at(node)] != -1) node = hard_step(node, row);
+    while (tree_.feature[at(node)] != kLeaf) node = hard_step(node, row);
     return node;
   }
 
@@ -56,7 +66,9 @@ class Walker {
   }
 
   Sides soft_sides(int32_t node, int64_t row) {
-    return sides(tree_.routing, score(node, row) - tree_.threshold[at(node)]);
+    double found = score(node, row);
+    if (std::isnan(found)) found = wide_score(node, row);
+    return sides(tree_.routing, found - tree_.threshold[at(node)]);
   }
 
   // Probability of reaching each node, parents before children.
@@ -65,7 +77,7 @@ class Walker {
     reach_.assign(n, 0.0);
     reach_[0] = 1.0;
     for (size_t i = 0; i < n; ++i) {
-      if (tree_.feature[i] == -1 || reach_[i] == 0.0) continue;
+      if (tree_.feature[i] == kLeaf || reach_[i] == 0.0) continue;
       const auto [left, right] = soft_sides(static_cast<int32_t>(i), row);
       reach_[at(tree_.children_left[i])] = reach_[i] * left;
       reach_[at(tree_.children_right[i])] = reach_[i] * right;
@@ -152,6 +164,60 @@ class Walker {
     for (int64_t c = 0; c < k; ++c) out[c] += share * values[c];
   }
 
+  // The row in the user's units with nothing missing, as far as there are fills.
+  void load_plain(int64_t row, std::vector<double>& out) const {
+    out.resize(static_cast<size_t>(predictor_.columns()) + 1);
+    for (int64_t j = 0; j < predictor_.columns(); ++j) {
+      out[static_cast<size_t>(j)] =
+          plain_number(tree_.map, tree_.n_categories, j, static_cast<double>(rows_(row, static_cast<int32_t>(j))));
+    }
+  }
+
+  // The score of a test where infinities met: what has overflowed counts as the largest number there is, and the sum
+  // is taken of scaled terms. NaN only for a row with missing values and no fills.
+  double wide_score(int32_t node, int64_t row) {
+    const LinearWeights& weights = tree_.weights;
+    const RowMap& map = tree_.map;
+    const int64_t d = predictor_.columns(), test = tree_.linear_row[at(node)];
+    load_plain(row, wide_);
+    for (int64_t j = 0; j < d; ++j) {
+      const auto column = static_cast<size_t>(j);
+      double& x = wide_[column];
+      if (!map.shift.empty()) x = limited(x - map.shift[column]);
+      if (!map.scale.empty()) x = limited(x * map.scale[column]);
+    }
+    wide_[static_cast<size_t>(d)] = map.constant;
+    if (map.unit_rows) make_unit_row(wide_.data(), weights.columns, dot(wide_.data(), wide_.data(), weights.columns));
+    if (!weights.is_sparse()) return unscaled(scaled_dot(weights.dense.data() + test * weights.columns, weights.columns));
+    double sum = 0;
+    for (int64_t k = weights.offsets[static_cast<size_t>(test)]; k < weights.offsets[static_cast<size_t>(test) + 1]; ++k)
+      sum += (weights.data[static_cast<size_t>(k)] * kTiny) *
+             (wide_[static_cast<size_t>(weights.indices[static_cast<size_t>(k)])] * kTiny);
+    return unscaled(sum);
+  }
+
+  // kTiny² times the product with wide_; a sum of 2^24 terms cannot overflow.
+  double scaled_dot(const double* weights, int64_t size) const {
+    double sum = 0;
+    for (int64_t j = 0; j < size; ++j) sum += (weights[j] * kTiny) * (wide_[static_cast<size_t>(j)] * kTiny);
+    return sum;
+  }
+
+  // Softmax of scores too large for a double: all to the largest, shared where several are equally large.
+  void wide_model(int64_t leaf, int64_t row) {
+    const int64_t k = tree_.classes, d = predictor_.columns();
+    load_plain(row, wide_);
+    for (int64_t c = 0; c < k; ++c) {
+      const int64_t line = leaf * k + c;
+      model_[static_cast<size_t>(c)] = scaled_dot(tree_.coef.data() + line * d, d) +
+                                       tree_.intercept[static_cast<size_t>(line)] * kTiny * kTiny;
+    }
+    const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
+    double total = 0.0;
+    for (double& v : model_) total += v = std::exp(unscaled(v - top));
+    for (double& v : model_) v /= total;
+  }
+
   // Softmax of the leaf's linear scores into model_.
   void model(int64_t leaf, int64_t row) {
     const int64_t k = tree_.classes, d = predictor_.columns();
@@ -165,6 +231,7 @@ class Walker {
     const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(v - top);
+    if (std::isnan(total)) return wide_model(leaf, row);
     for (double& v : model_) v /= total;
   }
 
@@ -173,7 +240,7 @@ class Walker {
   const Rows rows_;
   RowMapper mapper_;
   int64_t loaded_ = -1;
-  std::vector<double> reach_, model_;
+  std::vector<double> reach_, model_, wide_;
 };
 
 template <class Rows, class Block>
@@ -344,7 +411,7 @@ Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
     }
     int32_t node = 0;
     part.nodes.push_back(0);
-    while (tree_.feature[static_cast<size_t>(node)] != -1) part.nodes.push_back(node = walker.hard_step(node, row));
+    while (tree_.feature[static_cast<size_t>(node)] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
     part.reach.resize(part.nodes.size(), 1.0);
   });
 }
@@ -354,7 +421,7 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
     int32_t node = 0;
     part.nodes.push_back(0);
-    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != -1; ++depth) {
+    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != kLeaf; ++depth) {
       const auto i = static_cast<size_t>(node);
       if (tree_.routing == Routing::hard) {
         node = walker.hard_step(node, row);

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from boscage.tree import InputMap, LeafModels, Schema, Tree
+from boscage.tree import LINEAR, InputMap, LeafModels, Schema, Tree
 
 KINDS = ("axis", "category", "linear", "mixed", "soft linear", "soft logistic")
 
@@ -63,7 +63,7 @@ def random_tree(
     m = 0
     for node in inner:
         if rng.random() < linear:
-            feature[node], row[node], threshold[node] = -2, m, np.round(rng.normal() / 2, 1)
+            feature[node], row[node], threshold[node] = LINEAR, m, np.round(rng.normal() / 2, 1)
             m += 1
             continue
         feature[node] = j = rng.integers(d)

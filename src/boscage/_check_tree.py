@@ -124,12 +124,12 @@ def _check_tests(tree: Tree) -> None:
     feature = tree.feature
     _require(leaf == (feature == LEAF), "feature", "must be -1 exactly at leaves", feature)
     good = leaf | (feature == LINEAR) | ((feature >= 0) & (feature < tree.n_features))
-    _require(good, "feature", f"must be -2 or from 0 to {tree.n_features - 1} at an inner node", feature)
+    _require(good, "feature", f"must be {LINEAR} or from 0 to {tree.n_features - 1} at an inner node", feature)
     # An infinite threshold of an axis test separates NaN from all numbers.
     good = np.where(feature >= 0, ~np.isnan(tree.threshold), np.isfinite(tree.threshold))
     _require(good, "threshold", "must be finite (axis tests: not NaN)", tree.threshold)
     if tree.is_soft:
-        _require(leaf | (feature == LINEAR), "feature", f"{tree.routing} routing needs linear tests (-2)", feature)
+        _require(leaf | (feature == LINEAR), "feature", f"{tree.routing} routing needs linear tests ({LINEAR})", feature)
 
 
 def _check_categories(tree: Tree) -> None:

@@ -131,12 +131,22 @@ def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
     threads = thread_count(n_jobs, X.shape[0])
     for start in range(0, X.shape[0], _SLICE):
         rows = X[start : start + _SLICE]
-        seen = _seen(tree, rows)
-        if seen is None:
+        scores = _scores(tree, rows)
+        if scores is None:
             proba[start : start + _SLICE] = tree._native.proba(rows, threads)
         else:
-            proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+            proba[start : start + _SLICE] = tree._native.soft_proba(scores, threads)
     return proba
+
+
+def _scores(tree: Tree, X: Any) -> Floats | None:
+    """Scores of all linear tests, tests × rows; None if something overflows, which only single rows survive."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        seen = _seen(tree, X)
+        if seen is None:
+            return None
+        scores: Floats = tree.weights @ seen.T
+        return scores if np.isfinite(scores.sum()) else None
 
 
 def _seen(tree: Tree, X: Any) -> Floats | None:
@@ -145,18 +155,17 @@ def _seen(tree: Tree, X: Any) -> Floats | None:
     Z: Floats = np.empty((X.shape[0], tree.n_columns))
     body = Z[:, : X.shape[1]]
     body[...] = X
-    with np.errstate(over="ignore"):
-        if row_map.shift is not None:
-            body -= row_map.shift
-        if row_map.scale is not None:
-            body *= row_map.scale
-        if row_map.constant is not None:
-            Z[:, -1] = row_map.constant
-        if row_map.unit_rows:
-            squares = np.einsum("ij,ij->i", Z, Z)
-            if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
-                return None
-            Z /= np.sqrt(squares)[:, None]
+    if row_map.shift is not None:
+        body -= row_map.shift
+    if row_map.scale is not None:
+        body *= row_map.scale
+    if row_map.constant is not None:
+        Z[:, -1] = row_map.constant
+    if row_map.unit_rows:
+        squares = np.einsum("ij,ij->i", Z, Z)
+        if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
+            return None
+        Z /= np.sqrt(squares)[:, None]
     return Z if np.isfinite(Z).all() else None
 
 

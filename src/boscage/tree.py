@@ -17,9 +17,9 @@ from scipy import sparse
 from boscage._record import Record, default_array, frozen_array
 
 LEAF = -1
-"""``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf."""
-LINEAR = -2
-"""``feature`` of a node whose test is a row of ``weights``."""
+"""``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf; better ask ``Tree.is_leaf``."""
+LINEAR = -3
+"""``feature`` of a node whose test is a row of ``weights``; not −2, which marks a leaf in scikit-learn's trees."""
 ROUTINGS = ("hard", "linear", "logistic")
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -192,7 +192,8 @@ class Tree(Record):
     children_left, children_right : int32 arrays of shape (n,)
         Node numbers of the children, −1 at a leaf.
     feature : int32 array of shape (n,)
-        Column of an axis or category test (≥ 0), −1 at a leaf, −2 at a linear test.
+        Column of an axis or category test (≥ 0), −1 at a leaf, −3 at a linear test. To find leaves use ``is_leaf``:
+        scikit-learn's marks of a leaf (``feature == -2``, ``threshold == -2``) do not occur here.
     threshold : float64 array of shape (n,)
         Axis test: left if x ≤ threshold. Linear test: right if w·x > threshold. 0 elsewhere.
     value : float64 array of shape (n, K)
@@ -318,7 +319,7 @@ class Tree(Record):
 
     @cached_property
     def is_leaf(self) -> Bools:
-        """Whether each node is a leaf."""
+        """Whether each node is a leaf: the way to ask, rather than by the numbers in ``feature``."""
         return frozen_array(self.children_left < 0, _BOOL)
 
     @cached_property

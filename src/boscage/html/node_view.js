@@ -36,7 +36,7 @@ class NodeView {
         ),
       );
     parts.push(this.facts(node), this.classTable(node));
-    if (tree.feature[node] === -2) parts.push(this.termTable(node));
+    if (tree.feature[node] === LINEAR) parts.push(this.termTable(node));
     return parts;
   }
 
