@@ -42,10 +42,10 @@ def native_view(tree: Tree) -> Any:
                 "category_offset",
                 "category_bits",
                 "linear_row",
-                "n_classes",
                 "routing",
             )
         },
+        n_classes=tree.n_outputs,
         **{name: getattr(row_map, name) for name in ("fill", "code_offset", "codes", "shift", "scale")},
         constant=row_map.constant,
         unit_rows=row_map.unit_rows,
@@ -127,7 +127,7 @@ def _by_product(tree: Tree, X: Any) -> bool:
 
 def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
     """Scores of all tests by BLAS, a slice of rows at a time; reach and averages in the compiled half."""
-    proba: Floats = np.empty((X.shape[0], tree.n_classes))
+    proba: Floats = np.empty((X.shape[0], tree.n_outputs))
     threads = thread_count(n_jobs, X.shape[0])
     for start in range(0, X.shape[0], _SLICE):
         rows = X[start : start + _SLICE]

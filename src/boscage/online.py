@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -346,7 +347,7 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
         parts: dict[str, int] = self._learner.memory()
         return parts | {"total": sum(parts.values())}
 
-    def save(self, path: str | os.PathLike[str], resume: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], resume: bool = False) -> Path:
         """Write the model to a file that :func:`boscage.load` reads: data, never code.
 
         Parameters
@@ -356,12 +357,17 @@ class LOMTreeClassifier(CallbackSupport, ClassifierMixin, BaseEstimator):  # typ
         resume : bool, default=False
             Also write what is needed to go on learning. A model saved in mid-stream, loaded and continued with
             `partial_fit` is equal to one never saved.
+
+        Returns
+        -------
+        Path
+            The path.
         """
         check_is_fitted(self, "_learner")
         if resume:
             self._check_resumable()
         state = ModelState(self._learner.state(resume), {"column_of": self._book.column_of.tolist()})
-        save(self, path, state, self._schema)
+        return save(self, path, state, self._schema)
 
     def _restore_state(self, state: ModelState) -> None:
         columns = np.asarray(state.meta["column_of"], dtype=np.int32)
