@@ -38,7 +38,7 @@ class Walker {
 
   int32_t hard_leaf(int64_t row) {
     int32_t node = 0;
-    while (tree_.feature[at(node)] != -1) node = hard_step(node, row);
+    while (tree_.feature[at(node)] != kLeaf) node = hard_step(node, row);
     return node;
   }
 
@@ -66,7 +66,7 @@ class Walker {
     reach_.assign(n, 0.0);
     reach_[0] = 1.0;
     for (size_t i = 0; i < n; ++i) {
-      if (tree_.feature[i] == -1 || reach_[i] == 0.0) continue;
+      if (tree_.feature[i] == kLeaf || reach_[i] == 0.0) continue;
       const auto [left, right] = soft_sides(static_cast<int32_t>(i), row);
       reach_[at(tree_.children_left[i])] = reach_[i] * left;
       reach_[at(tree_.children_right[i])] = reach_[i] * right;
@@ -379,7 +379,7 @@ Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
     }
     int32_t node = 0;
     part.nodes.push_back(0);
-    while (tree_.feature[static_cast<size_t>(node)] != -1) part.nodes.push_back(node = walker.hard_step(node, row));
+    while (tree_.feature[static_cast<size_t>(node)] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
     part.reach.resize(part.nodes.size(), 1.0);
   });
 }
@@ -389,7 +389,7 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
     int32_t node = 0;
     part.nodes.push_back(0);
-    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != -1; ++depth) {
+    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != kLeaf; ++depth) {
       const auto i = static_cast<size_t>(node);
       if (tree_.routing == Routing::hard) {
         node = walker.hard_step(node, row);

@@ -12,6 +12,7 @@
 #include "parallel.hpp"
 #include "predict_linear.hpp"
 #include "row_map.hpp"
+#include "split.hpp"
 
 namespace boscage {
 

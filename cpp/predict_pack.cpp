@@ -42,14 +42,14 @@ void Predictor::verify() const {
   for (int64_t node = 0; node < size; ++node) {
     const auto i = static_cast<size_t>(node);
     const int64_t left = t.children_left[i], right = t.children_right[i], feature = t.feature[i];
-    if (feature == -1) {
+    if (feature == kLeaf) {
       require(left == -1 && right == -1, "children_left", node);
       continue;
     }
     require(left > node && left < size, "children_left", node);
     require(right > node && right < size, "children_right", node);
-    require(feature >= -2 && feature < columns(), "feature", node);
-    if (feature == -2) {
+    require(feature == kLinear || (feature >= 0 && feature < columns()), "feature", node);
+    if (feature == kLinear) {
       require(t.linear_row[i] >= 0 && t.linear_row[i] < t.weights.rows, "linear_row", node);
       continue;
     }
@@ -89,7 +89,7 @@ void Predictor::number_leaves() {
   const auto k = static_cast<size_t>(tree_.classes);
   leaf_index_.assign(n, -1);
   for (size_t i = 0; i < n; ++i) {
-    if (tree_.feature[i] != -1) continue;
+    if (tree_.feature[i] != kLeaf) continue;
     leaf_index_[i] = static_cast<int32_t>(leaves_.size());
     leaves_.push_back(static_cast<int32_t>(i));
   }
@@ -109,7 +109,7 @@ void Predictor::number_leaves() {
 void Predictor::pack() {
   const size_t n = tree_.feature.size();
   for (size_t i = 0; i < n; ++i) {
-    if (tree_.feature[i] == -2 || tree_.category_offset[i] >= 0) return;
+    if (tree_.feature[i] == kLinear || tree_.category_offset[i] >= 0) return;
   }
   // Breadth first: siblings side by side, and the levels every row passes close together.
   std::vector<int32_t> order{0};
@@ -117,7 +117,7 @@ void Predictor::pack() {
   packed_.reserve(n);
   for (size_t place = 0; place < order.size(); ++place) {
     const auto i = static_cast<size_t>(order[place]);
-    if (tree_.feature[i] == -1) {
+    if (tree_.feature[i] == kLeaf) {
       packed_.push_back({0.0, leaf_class_[static_cast<size_t>(leaf_index_[i])], ~order[place]});
       continue;
     }
@@ -137,9 +137,9 @@ void Predictor::pack_linear() {
   if (t.map.fill.empty()) return;
   std::vector<LinearNode> nodes(n);
   for (size_t i = 0; i < n; ++i) {
-    if (t.feature[i] == -1) continue;
+    if (t.feature[i] == kLeaf) continue;
     nodes[i] = {t.threshold[i], t.linear_row[i], {t.children_left[i], t.children_right[i]}};
-    if (t.feature[i] == -2) continue;
+    if (t.feature[i] == kLinear) continue;
     const auto column = static_cast<size_t>(t.feature[i]);
     const bool fits = t.map.code_offset.empty() && t.category_offset[i] < 0 &&
                       t.missing_go_to_left[i] == (t.map.fill[column] <= t.threshold[i]);
@@ -155,7 +155,7 @@ double Predictor::cost_of_row() const {
   int32_t deepest = 0;
   for (size_t i = 0; i < n; ++i) {
     deepest = std::max(deepest, depth[i]);
-    if (tree_.feature[i] == -1) continue;
+    if (tree_.feature[i] == kLeaf) continue;
     depth[static_cast<size_t>(tree_.children_left[i])] = depth[static_cast<size_t>(tree_.children_right[i])] =
         depth[i] + 1;
   }

@@ -55,7 +55,7 @@ void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double*
     std::fill_n(reach.data(), count, 1.0);
     for (size_t node = 0; node < nodes; ++node) {
       const double* mine = reach.data() + node * kRows;
-      if (tree_.feature[node] != -1) {
+      if (tree_.feature[node] != kLeaf) {
         divide(tree_.routing, scores.data() + tree_.linear_row[node] * rows + begin, tree_.threshold[node], mine,
                reach.data() + tree_.children_left[node] * kRows, reach.data() + tree_.children_right[node] * kRows,
                count);

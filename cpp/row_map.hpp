@@ -100,12 +100,16 @@ struct RowView {
   }
 };
 
-// A dot product in units of 2^kExponent, in which no finite numbers overflow.
+// A dot product in units of 2^kExponent, in which no finite numbers overflow; an entry of the row that has itself
+// overflowed counts as the largest number there is.
 struct SmallDot {
   static constexpr int kExponent = 1200;
   double value = 0;
 
-  void add(double weight, double x) { value += (weight * 0x1p-600) * (x * 0x1p-600); }
+  void add(double weight, double x) {
+    constexpr double most = std::numeric_limits<double>::max();
+    value += (weight * 0x1p-600) * (std::clamp(x, -most, most) * 0x1p-600);
+  }
   void add(const RowView& row, const double* weights, int64_t size) {
     if (row.dense != nullptr) {
       for (int64_t j = 0; j < size; ++j) add(weights[j], row.dense[j]);

@@ -9,7 +9,7 @@
 namespace boscage {
 
 constexpr int32_t kLeaf = -1;
-constexpr int32_t kLinear = -2;
+constexpr int32_t kLinear = -3;  // not -2, which marks a leaf in scikit-learn
 
 struct Test {
   int32_t feature = kLeaf;  // a column, or kLinear

@@ -5,6 +5,8 @@ import math
 import numpy as np
 from scipy import sparse
 
+from boscage.tree import LINEAR
+
 
 def rows_of(X):
     """Rows as lists of Python floats; an absent entry of a sparse matrix is 0."""
@@ -60,7 +62,7 @@ def score(tree, node, z):
 def p_right(tree, node, x):
     """Probability that row x goes right at an inner node."""
     feature, threshold = tree.feature[node], tree.threshold[node]
-    if feature == -2:
+    if feature == LINEAR:
         margin = score(tree, node, seen_row(tree, x)) - threshold
         if tree.routing == "linear":
             return (1 + min(max(margin, -1.0), 1.0)) / 2

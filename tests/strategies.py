@@ -1,10 +1,12 @@
 """Random valid trees of every kind, and rows that try their edges."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 from scipy import sparse
 
-from boscage.tree import InputMap, LeafModels, Schema, Tree
+from boscage.tree import LINEAR, InputMap, LeafModels, Schema, Tree
 
 KINDS = ("axis", "category", "linear", "mixed", "soft linear", "soft logistic")
 
@@ -47,15 +49,26 @@ def random_input_map(rng, n_categories, soft):
 
 
 def random_tree(
-    seed, kind="axis", *, splits=5, d=3, k=3, sparse_weights=False, leaf="value", named=False, dtype="float64"
+    seed,
+    kind="axis",
+    *,
+    splits=5,
+    d=3,
+    k=3,
+    sparse_weights=False,
+    leaf="value",
+    named=False,
+    dtype="float64",
+    n_categories=None,
 ):
     """A valid tree of the given kind; every choice follows from ``seed`` and the arguments."""
     rng = np.random.default_rng(seed)
     left, right = random_shape(rng, splits)
     n, inner = left.size, np.flatnonzero(left >= 0)
     soft = kind.startswith("soft")
-    n_categories = np.zeros(d, np.int64)
-    if kind in ("category", "mixed"):
+    given = n_categories
+    n_categories = np.zeros(d, np.int64) if given is None else np.array(given)
+    if given is None and kind in ("category", "mixed"):
         n_categories[rng.random(d) < 0.6] = rng.integers(1, 20)
     feature, threshold = np.full(n, -1, np.int32), np.zeros(n)
     offset, row, bits = np.full(n, -1, np.int64), np.full(n, -1, np.int32), b""
@@ -63,7 +76,7 @@ def random_tree(
     m = 0
     for node in inner:
         if rng.random() < linear:
-            feature[node], row[node], threshold[node] = -2, m, np.round(rng.normal() / 2, 1)
+            feature[node], row[node], threshold[node] = LINEAR, m, np.round(rng.normal() / 2, 1)
             m += 1
             continue
         feature[node] = j = rng.integers(d)
@@ -100,6 +113,34 @@ def random_tree(
         if leaf == "models"
         else None,
     )
+
+
+def random_forest(seed, count, *, d=3, k=2, categories=True, target="classes", splits=4):
+    """Trees of all kinds over the same columns."""
+    rng = np.random.default_rng(seed)
+    n_categories = rng.integers(0, 12, d) * (rng.random(d) < 0.5) if categories else np.zeros(d, np.int64)
+    schema = Schema(d, "float64", tuple(f"x{j}" for j in range(d)), n_categories, spread=rng.random(d))
+    kinds = ("axis", "category", "linear", "mixed", *(() if n_categories.any() else ("soft linear", "soft logistic")))
+    trees = []
+    for number in range(count):
+        kind, leaf = rng.choice(kinds), rng.choice(["value", "leaf_value", "models"])
+        tree = random_tree(
+            seed + number,
+            str(kind),
+            splits=int(rng.integers(0, splits + 1)),
+            d=d,
+            k=k,
+            sparse_weights=bool(rng.random() < 0.5),
+            leaf=str(leaf),
+            n_categories=n_categories,
+        )
+        numbers = {}
+        if target == "numbers":
+            numbers = {"target": target, "value": rng.normal(size=tree.value.shape) * 1e3}
+            if tree.leaf_value is not None:
+                numbers["leaf_value"] = rng.normal(size=tree.leaf_value.shape)
+        trees.append(replace(tree, schema=schema, **numbers))
+    return tuple(trees)
 
 
 def random_rows(seed, tree, n=30, missing=True):

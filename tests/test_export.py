@@ -48,7 +48,7 @@ def stump(**changes):
 
 
 def linear(weights=((2.0, -3.0, 0.0),), **changes):
-    return stump(feature=[-2, -1, -1], linear_row=[0, -1, -1], weights=np.array(weights), **changes)
+    return stump(feature=[-3, -1, -1], linear_row=[0, -1, -1], weights=np.array(weights), **changes)
 
 
 def colours(bits, n=4, **changes):

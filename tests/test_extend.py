@@ -45,7 +45,7 @@ def test_a_family_is_one_class(two_planes, xor):
     tree = TopDownTreeClassifier(splits="two_planes", max_leaf_nodes=4, random_state=0).fit(X, y)
     assert tree.get_n_leaves() == 4
     assert tree.score(X, y) == 1
-    assert (tree.tree_.feature == [-2, -2, -2, -1, -1, -1, -1]).all()
+    assert (tree.tree_.feature == [-3, -3, -3, -1, -1, -1, -1]).all()
     assert list(tree.trajectory_["node"]) == [-1, 0, 1, 2]  # a triple is three ordinary splits, in order
     tree.tree_.check()
     assert "splits=" not in tree.export_text()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import struct
 import time
 
@@ -13,6 +14,7 @@ from safetensors import safe_open
 from safetensors.numpy import load as safetensors_load
 from sklearn.base import BaseEstimator
 
+import boscage
 from boscage import _file_reader, _predict
 from boscage.files import Model, ModelFileError, ModelState, load, model_bytes, read_model, save, saveable
 from strategies import KINDS, random_rows, random_tree, trees
@@ -58,8 +60,8 @@ def fitted(tree, classes=None, cls=Standin):
     return estimator
 
 
-def content(tree, kind="Standin"):
-    return model_bytes(Model(kind, np.arange(tree.n_classes), tree))
+def content(tree, kind="Standin", **parts):
+    return model_bytes(Model(kind, tree.schema, np.arange(tree.n_classes), (tree,), **parts))
 
 
 def read(data, folder):
@@ -80,12 +82,14 @@ def assert_harmless(data, folder):
         assert "\n" not in refusal
         assert len(refusal) < 600
         return False
-    tree = model.tree
-    if tree.n_features < 1000:
-        X = random_rows(0, tree, n=3)
-        assert _predict.apply(tree, X).shape == (3,)
-        assert _predict.predict_proba(tree, X).shape == (3, tree.n_classes)
-        assert _predict.decision_path(tree, X).shape == (3, tree.node_count)
+    for tree in model.trees:
+        if tree.n_features < 1000:
+            X = random_rows(0, tree, n=3, missing=False)
+            X = np.nan_to_num(X)
+            assert _predict.apply(tree, X).shape == (3,)
+            assert _predict.predict_proba(tree, X).shape == (3, tree.n_outputs)
+            assert np.isfinite(_predict.predict_proba(tree, X)).all()
+            assert _predict.decision_path(tree, X).shape == (3, tree.node_count)
     return True
 
 
@@ -153,9 +157,8 @@ def test_the_layout_is_plain_safetensors(tmp_path):
     with safe_open(tmp_path / "m", "numpy") as file:
         assert list(file.metadata()) == ["boscage"]
         meta = json.loads(file.metadata()["boscage"])
-    assert meta["format"] == 1
-    assert meta["kind"] == "Standin"
-    assert set(meta) == {"format", "kind", "classes", "schema", "tree"}
+    assert (meta["format"], meta["version"], meta["kind"]) == (2, boscage.__version__, "Standin")
+    assert set(meta) == {"format", "version", "kind", "target", "schema", "trees", "parameters"}
 
 
 def test_defaults_take_no_room():
@@ -300,7 +303,7 @@ def test_any_change_of_the_tensor_table_does_no_harm(folder, which, pick, value)
 
 
 EXTREMES = {
-    "i": [-(2**31), -2, -1, 0, 1, 2, 7, 8, 2**31 - 1],
+    "i": [-(2**31), -3, -2, -1, 0, 1, 2, 7, 8, 2**31 - 1],
     "q": [-(2**63), -1, 0, 1, 5, 2**31, 2**62, 2**63 - 1],
     "f": [np.nan, np.inf, -np.inf, -1.0, 0.0, 0.5, 1.0, 1e308, 5e-324],
 }
@@ -323,21 +326,25 @@ def test_extreme_numbers_in_any_tensor_do_no_harm(folder, kind, seed, sparse_wei
     assert_harmless(with_header(header, data[:begin] + array.tobytes() + data[end:]), folder)
 
 
+NOT_OURS = "not a Boscage model file. Pass a file written by"
 HOSTILE = {
-    "empty": (b"", "only 0 bytes"),
-    "a huge header length": (struct.pack("<Q", 2**63) + b"{}", "length of a header"),
-    "deep nesting": (with_header(b'{"a":' + b"[" * 90_000), "header is not JSON"),
-    "deeper nesting": (with_header(b'{"a":' + b"[" * 200_000), "names and labels take more"),
-    "a huge number": (with_header(b'{"a":' + b"9" * 100_000 + b"}"), "header is not JSON"),
-    "a key twice": (with_header(b'{"a":1,"a":2}'), "a key occurs twice"),
-    "NaN": (with_header(b'{"a":NaN}'), "the number NaN"),
-    "bad UTF-8": (with_header(b'{"\xff":1}'), "header is not JSON"),
-    "no metadata": (with_header({}), "not a boscage model"),
+    "empty": (b"", NOT_OURS),
+    "text": (b"a,b,c\n1,2,3\n" * 10, NOT_OURS),
+    "a pickle": (pickle.dumps({"boscage": list(range(100))}), NOT_OURS),
+    "a huge header length": (struct.pack("<Q", 2**63) + b"{}", "larger than 32 MiB"),
+    "deep nesting": (with_header(b'{"boscage":' + b"[" * 90_000), "header is not JSON"),
+    "deeper nesting": (with_header(b'{"boscage":' + b"[" * 200_000), "names and labels take more"),
+    "a huge number": (with_header(b'{"boscage":' + b"9" * 100_000 + b"}"), "header is not JSON"),
+    "a key twice": (with_header(b'{"boscage":1,"boscage":2}'), "a key occurs twice"),
+    "NaN": (with_header(b'{"boscage":NaN}'), "the number NaN"),
+    "bad UTF-8": (with_header(b'{"boscage\xff":1}'), "header is not JSON"),
+    "no metadata": (with_header({}), NOT_OURS),
+    "metadata of others": (with_header({"__metadata__": {"format": "pt"}, "boscage": 1}), NOT_OURS),
     "two metadata keys": (with_header({"__metadata__": {"boscage": "{}", "x": ""}}), "more than one metadata key"),
     "spaces": (with_header({"__metadata__": {"boscage": "{ }"}}), "canonical"),
     "half a surrogate pair": (with_header({"__metadata__": {"boscage": '{"a":"\\ud800"}'}}), "canonical"),
     "no format": (with_header({"__metadata__": {"boscage": "{}"}}), "no format number"),
-    "another format": (with_header({"__metadata__": {"boscage": '{"format":2}'}}), "has format 2, .* reads format 1"),
+    "another format": (with_header({"__metadata__": {"boscage": '{"format":3}'}}), "has format 3, .* up to 2"),
 }
 
 
@@ -355,12 +362,22 @@ def test_hostile_files_get_a_clear_line(name, folder):
         (lambda meta: meta["schema"].update(n_features=True), "n_features must be an integer"),
         (lambda meta: meta["schema"].update(feature_names=["a"]), "expected 2 names, got 1"),
         (lambda meta: meta["schema"].update(categories={"7": []}), "no such column"),
-        (lambda meta: meta["classes"].update(values=[1, 1]), "occurs twice"),
-        (lambda meta: meta["classes"].update(values=[0, 1, 2]), "3 labels for 2 classes"),
-        (lambda meta: meta["classes"].update(values=[0, "1"]), "invalid literal|do not fit"),
-        (lambda meta: meta["classes"].update(dtype="U999999999", values=["a", "b"]), "too long"),
-        (lambda meta: meta["tree"].update(routing="soft"), "routing: must be one of"),
-        (lambda meta: meta["tree"].update(weights="dense"), "weights and the tensors do not agree"),
+        (lambda meta: meta["target"]["classes"].update(values=[1, 1]), "occurs twice"),
+        (lambda meta: meta["target"]["classes"].update(values=[0, 1, 2]), "3 labels for 2 classes"),
+        (lambda meta: meta["target"]["classes"].update(values=[0, "1"]), "invalid literal|do not fit"),
+        (lambda meta: meta["target"]["classes"].update(dtype="U999999999", values=["a", "b"]), "too long"),
+        (lambda meta: meta["trees"]["layouts"][0].update(routing="soft"), "routing: must be one of"),
+        (lambda meta: meta["trees"]["layouts"][0].update(weights="dense"), "has no weights"),
+        (lambda meta: meta["trees"]["layouts"][0].update(weights="sparse"), "CSR arrays of sparse weights are missing"),
+        (lambda meta: meta["trees"]["layouts"][0].update(leaf_value=True), "tensor leaf_value is missing"),
+        (lambda meta: meta["trees"].update(count=2), "tensor trees.nodes is missing"),
+        (lambda meta: meta["trees"].update(count=0), "number of trees"),
+        (lambda meta: meta["trees"].update(count=2**62), "number of trees"),
+        (lambda meta: meta["trees"].update(layouts=[]), "layouts must be a list"),
+        (lambda meta: meta.update(target={"numbers": 2}), None),  # class fractions are numbers
+        (lambda meta: meta.update(target={"numbers": 3}), "3 outputs for 2 numbers"),
+        (lambda meta: meta.update(target={"numbers": 0}), "integer from 1"),
+        (lambda meta: meta.update(version=7), "version must be a string"),
         (lambda meta: meta.update(extra=1), "unknown key 'extra'"),
         (lambda meta: meta.pop("kind"), "lacks kind"),
     ],
@@ -368,13 +385,16 @@ def test_hostile_files_get_a_clear_line(name, folder):
 def test_each_promise_of_the_metadata_is_checked(change, message, folder):
     header, meta, data = parts(content(EXAMPLES[0]))
     change(meta)
+    if message is None:
+        read(rebuilt(header, meta, data), folder)
+        return
     with pytest.raises(ModelFileError, match=message):
         read(rebuilt(header, meta, data), folder)
 
 
 @pytest.mark.parametrize("filler", [b"{}", b"[]", b'"ab"', b"1.5", b"1e-9"])
 def test_large_hostile_headers_are_quick(filler, folder):
-    raw = b'{"a":[' + b",".join([filler] * ((16 << 20) // (len(filler) + 1))) + b"]}"
+    raw = b'{"boscage":[' + b",".join([filler] * ((16 << 20) // (len(filler) + 1))) + b"]}"
     took = []
     while len(took) < 5 and not (took and min(took) < 1):  # a test machine may be busy
         start = time.process_time()
@@ -386,7 +406,7 @@ def test_large_hostile_headers_are_quick(filler, folder):
 
 def test_a_header_beyond_all_bounds_is_not_even_read(folder):
     with pytest.raises(ModelFileError, match="larger than 32 MiB"):
-        read(struct.pack("<Q", 33 << 20) + bytes(34 << 20), folder)
+        read(struct.pack("<Q", 33 << 20) + b"{" + bytes(34 << 20), folder)
 
 
 def test_a_model_with_too_many_names_is_not_written(monkeypatch):

@@ -139,7 +139,8 @@ def test_estimators_take_tables_and_categories(tmp_path):
     X.loc[3, "size"] = np.nan
     y = np.where(X["colour"] == "a", "yes", "no")
     model = TopDownTreeClassifier(categorical_features="from_dtype").fit(X, y)
-    data = embedded(model.to_html(tmp_path / "t.html", X, y))
+    assert model.to_html(tmp_path / "t.html", X, y) == tmp_path / "t.html"
+    data = embedded((tmp_path / "t.html").read_text(encoding="utf-8"))
     assert data["title"] == "TopDownTreeClassifier"
     assert data["classes"] == ["no", "yes"]
     assert data["columns"]["categories"] == {"1": ["a", "b", "c"]}

@@ -275,7 +275,7 @@ def test_a_row_is_chosen_and_changed(browser, iris, iris_page):
 
 def test_without_rows_values_are_typed(browser, tmp_path, iris):
     model, X, _ = iris
-    text = model.to_html(tmp_path / "tree.html")
+    text = model.to_html(tmp_path / "tree.html").read_text(encoding="utf-8")
     assert json.loads(text.split('class="bosc-data">')[1].split("</script>")[0])["rows"] is None
     with Tab(browser, tmp_path / "tree.html") as tab:
         for name, value in zip(X.columns, [6.3, 3.3, 6.0, 2.5]):
@@ -329,7 +329,7 @@ def many_nodes(leaves):
 def test_a_large_tree_is_small_and_ready_within_a_second(browser, tmp_path):
     model, X = many_nodes(251)
     assert model.tree_.node_count == 501
-    size = len(model.to_html(tmp_path / "t.html", X).encode())
+    size = model.to_html(tmp_path / "t.html", X).stat().st_size
     assert size < 2_000_000
     with Tab(browser, tmp_path / "t.html") as tab:
         busy = tab.evaluate("performance.getEntriesByType('navigation')[0].domInteractive")
@@ -449,7 +449,7 @@ def test_fifty_thousand_columns(browser, tmp_path):
     X = sparse.random_array((200, 50_000), density=0.001, rng=rng, format="csr")
     y = np.asarray(X[:, :20_000].sum(axis=1)).ravel() > np.asarray(X[:, 20_000:].sum(axis=1)).ravel() * 0.6
     model = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=3).fit(X, y)
-    size = len(model.to_html(tmp_path / "t.html", X, y, max_rows=20).encode())
+    size = model.to_html(tmp_path / "t.html", X, y, max_rows=20).stat().st_size
     assert size < 8_000_000
     with Tab(browser, tmp_path / "t.html") as tab:
         assert tab.locator(".bosc-fields input").count() == 12

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from boscage import TopDownTreeClassifier
 from boscage.datasets import make_xor
 from boscage.splits import CO2, OC1, CartLC, Householder, WeightedOblique
+from boscage.tree import LINEAR
 
 
 def xor(rng, n, d, planes=None, scale=None):
@@ -46,7 +47,7 @@ def test_without_time_there_is_no_look_ahead(rng, splits):
     X, y = xor(rng, 500, 5)
     late = fit(X, y, splits(lookahead=True, time_limit=1e-6)).tree_
     assert late == fit(X, y, splits(time_limit=1e-6)).tree_
-    assert (late.feature != -2).all()
+    assert (late.feature != LINEAR).all()
 
 
 def test_columns_of_unequal_size_and_a_narrow_angle(rng):

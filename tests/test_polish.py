@@ -279,7 +279,7 @@ def hand_made(left, right, row, weights, threshold, counts=None, value=None):
     return Tree(
         children_left=left,
         children_right=right,
-        feature=np.where(left >= 0, -2, -1),
+        feature=np.where(left >= 0, -3, -1),
         threshold=threshold,
         value=np.full((len(left), 2), 0.5) if value is None else value,
         n_node_samples=counts.astype(int),

@@ -36,7 +36,7 @@ def stump(**changes):
 
 
 def linear_stump(weights=((1.0, -2.0),), **changes):
-    return stump(feature=[-2, -1, -1], linear_row=[0, -1, -1], weights=np.array(weights), **changes)
+    return stump(feature=[-3, -1, -1], linear_row=[0, -1, -1], weights=np.array(weights), **changes)
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
@@ -298,7 +298,7 @@ def test_the_core_never_follows_a_broken_tree():
     with pytest.raises(ValueError, match="feature"):
         _predict.apply(stump(feature=[2, -1, -1]), np.zeros((1, 2)))
     with pytest.raises(ValueError, match="linear_row"):
-        _predict.apply(stump(feature=[-2, -1, -1]), np.zeros((1, 2)))
+        _predict.apply(stump(feature=[-3, -1, -1]), np.zeros((1, 2)))
     with pytest.raises(ValueError, match="category_offset"):
         _predict.apply(
             stump(schema=Schema(2, n_categories=[9, 0]), category_offset=[0, -1, -1], category_bits=[0]),
@@ -317,3 +317,60 @@ def test_ctrl_c_ends_a_long_prediction():
     with pytest.raises(KeyboardInterrupt):
         _predict.predict_proba(tree, X)
     assert time.perf_counter() - start < 20  # the whole of it takes minutes
+
+
+HUGE = np.finfo(np.float64).max
+
+
+def huge(rng, shape):
+    """Numbers of every size that a double can have."""
+    return rng.choice([0.0, 1.0, 1e-308, 1e150, 1e300, HUGE], size=shape) * rng.choice([-1.0, 1.0], size=shape)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(SEEDS, st.sampled_from(KINDS), st.sampled_from(["value", "models"]), st.booleans())
+def test_finite_numbers_give_finite_probabilities(seed, kind, leaf, sparse_weights):
+    """Whatever passes the check of a tree, and whatever overflows on the way."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(seed, kind, splits=6, leaf=leaf, sparse_weights=sparse_weights)
+    state = tree.__getstate__()
+    weights = tree.weights.copy()
+    (weights.data if sparse_weights else weights)[...] = huge(
+        rng, weights.data.shape if sparse_weights else weights.shape
+    )
+    state["weights"] = weights
+    if tree.input_map is not None:
+        parts = tree.input_map.__getstate__()
+        for name in ("fill", "codes", "shift", "scale"):
+            if parts[name] is not None:
+                parts[name] = huge(rng, parts[name].shape)
+        state["input_map"] = InputMap(**parts)
+    if tree.leaf_models is not None:
+        models = tree.leaf_models
+        state["leaf_models"] = LeafModels(huge(rng, models.coef.shape), huge(rng, models.intercept.shape))
+    tree = Tree(**state)
+    tree.check()
+    X = huge(rng, (1100, tree.n_features))  # enough rows for products of all tests at once
+    for j, count in enumerate(tree.schema.n_categories):
+        if count:
+            X[:, j] = rng.integers(count, size=len(X))
+    proba = _predict.predict_proba(tree, X)
+    assert np.isfinite(proba).all()
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-9)
+    np.testing.assert_array_equal(_predict.predict_class(tree, X), proba.argmax(axis=1))
+    few = X[:20]
+    np.testing.assert_allclose(_predict.predict_proba(tree, few), proba[:20], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(
+        _predict.predict_proba(tree, sparse.csr_array(few)), _predict.predict_proba(tree, few)
+    )
+    assert np.isfinite(_predict.decision_path(tree, few).data).all()
+
+
+def test_scores_beyond_doubles_are_compared_as_they_are():
+    models = LeafModels(np.full((2, 2, 2), [[1e10, 1.0], [1e10, 2.0]]), np.zeros((2, 2)))
+    tree = stump(leaf_models=models)
+    X = np.array([[1e300, 1e300], [1e300, 0.0], [1e300, -1e300]])
+    assert _predict.predict_proba(tree, X).tolist() == [[0, 1], [0.5, 0.5], [1, 0]]
+    soft = linear_stump(((HUGE, -HUGE),), routing="linear", threshold=[0, 0, 0])
+    X = np.array([[HUGE, 1.0], [1e300, HUGE], [4.0, 4.0], [4e300, 4e300]])  # one minus the other
+    assert _predict.predict_proba(soft, X)[:, 1].tolist() == [1, 0, 0.5, 0.5]

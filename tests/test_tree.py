@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
+from boscage import TopDownTreeClassifier
 from boscage._importances import feature_importances
-from boscage.tree import InputMap, LeafModels, Schema, Tree
+from boscage.tree import LEAF, LINEAR, InputMap, LeafModels, Schema, Tree
 from strategies import random_tree, trees
 
 ARRAYS = ("children_left", "children_right", "feature", "threshold", "value", "missing_go_to_left", "linear_row")
@@ -22,7 +23,7 @@ def example(**changes):
     fields = {
         "children_left": [1, -1, 3, 5, -1, -1, -1],
         "children_right": [2, -1, 4, 6, -1, -1, -1],
-        "feature": [0, -1, -2, 2, -1, -1, -1],
+        "feature": [0, -1, -3, 2, -1, -1, -1],
         "threshold": [1, 0, 0.5, 0, 0, 0, 0],
         "value": [[0.5, 0.5]] * 7,
         "n_node_samples": [10, 4, 6, 4, 2, 2, 2],
@@ -150,7 +151,7 @@ BROKEN = {
     "children_right: must be -1 exactly where": lambda: changed("children_right", 1, to=5),
     "exactly one parent": lambda: changed("children_right", 3, to=5),
     "feature: must be -1 exactly at leaves": lambda: changed("feature", 1, to=0),
-    "feature: must be -2 or from 0 to 2": lambda: changed("feature", 0, to=3),
+    "feature: must be -3 or from 0 to 2": lambda: changed("feature", 0, to=3),
     "threshold: must be finite .* found float64\\(nan\\) at node 0": lambda: changed("threshold", 0, to=np.nan),
     "threshold: must be finite .* at node 2": lambda: changed("threshold", 2, to=np.inf),
     "linear_row: must be a row of weights": lambda: changed("linear_row", 2, to=1),
@@ -227,3 +228,14 @@ def test_importances_share_the_drop_of_linear_tests():
 
 def test_importances_of_a_single_leaf_are_zero():
     np.testing.assert_array_equal(feature_importances(random_tree(0, splits=0)), 0)
+
+
+@pytest.mark.parametrize("splits", ["axis", "wodt", "stochastic"])
+def test_no_node_has_the_leaf_mark_of_scikit_learn(splits):
+    """Code that asks for -2 finds no leaf here, and never takes a linear test for one."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    tree = TopDownTreeClassifier(splits, max_leaf_nodes=4).fit(X, X[:, 0] > X[:, 1]).tree_
+    assert (tree.feature != -2).all()
+    np.testing.assert_array_equal(tree.is_leaf, tree.feature == LEAF)
+    np.testing.assert_array_equal(tree.feature == LINEAR, tree.linear_row >= 0)
+    assert (LEAF, LINEAR) == (-1, -3)

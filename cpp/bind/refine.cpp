@@ -88,8 +88,8 @@ rf::SoftTree soft_tree(const TreeArrays& tree, const rf::Standard& standard) {
   out.width = columns + 1;
   out.classes = tree.classes;
   for (size_t node = 0; node < tree.feature.size(); ++node) {
-    if (tree.feature[node] == -1) continue;
-    if (tree.feature[node] != -2 || tree.weights.is_sparse())
+    if (tree.feature[node] == kLeaf) continue;
+    if (tree.feature[node] != kLinear || tree.weights.is_sparse())
       throw std::invalid_argument("Only trees of linear tests with dense weights can be polished.");
     const double* w = tree.weights.dense.data() + tree.linear_row[node] * columns;
     const int exponent = moderate(w, columns, tree.threshold[node], standard);

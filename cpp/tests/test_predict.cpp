@@ -11,7 +11,7 @@ namespace {
 // Root: linear test (a, b) with weights w; left child: axis test b <= 0; right child: categories {1} of c go left.
 struct Example {
   std::vector<int32_t> left{1, 3, 5, -1, -1, -1, -1}, right{2, 4, 6, -1, -1, -1, -1};
-  std::vector<int32_t> feature{-2, 1, 2, -1, -1, -1, -1}, linear_row{0, -1, -1, -1, -1, -1, -1};
+  std::vector<int32_t> feature{kLinear, 1, 2, -1, -1, -1, -1}, linear_row{0, -1, -1, -1, -1, -1, -1};
   std::vector<double> threshold{0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
   bool missing[7] = {false, true, false, false, false, false, false};
   std::vector<int64_t> offset{-1, -1, 0, -1, -1, -1, -1}, n_categories{0, 0, 3};

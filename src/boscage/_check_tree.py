@@ -1,22 +1,29 @@
-"""Every promise a tree makes, verified array by array; nothing here loops over nodes in Python."""
+"""What must hold of a tree, verified array by array; nothing here loops over nodes in Python."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from boscage.tree import LEAF, LINEAR, ROUTINGS, InputMap, LeafModels, Schema, Tree
+from boscage.tree import LEAF, LINEAR, ROUTINGS, TARGETS, InputMap, LeafModels, Schema, Tree
 
 _SUM_TOLERANCE = 1e-6
 _MAX_NODES = np.iinfo(np.int32).max
+_MAX_NUMBER = 1e300  # sums over the trees of a forest stay finite
 
 
 def check_tree(tree: Tree) -> None:
-    """Raise a ValueError that names the array and the node where ``tree`` breaks a promise."""
+    """Raise a ValueError that names the array and the node where ``tree`` is wrong."""
     check_schema(tree.schema)
+    check_nodes(tree)
+
+
+def check_nodes(tree: Tree) -> None:
+    """Verify everything but the schema, which the trees of a forest share."""
     _check_sizes(tree)
     _check_shape_of_tree(tree)
     _check_tests(tree)
@@ -71,6 +78,8 @@ def check_schema(schema: Schema) -> None:
             _fail("schema.feature_names", f"expected {d} names, got {len(schema.feature_names)}")
         if not all(isinstance(name, str) for name in schema.feature_names):
             _fail("schema.feature_names", "every name must be a string")
+        for name in schema.feature_names:
+            check_text(name, "schema.feature_names")
     if schema.categories is not None:
         _check_category_names(schema)
 
@@ -86,8 +95,30 @@ def _check_category_names(schema: Schema) -> None:
             _fail("schema.categories", f"column {column} has {count} categories but {len(names)} names")
         if not all(isinstance(name, (str, int, float, bool, np.generic)) for name in names):
             _fail("schema.categories", f"names of column {column} must be strings, numbers or booleans")
+        if len({isinstance(name, str) for name in names}) > 1:
+            _fail("schema.categories", f"names of column {column} mix text and numbers")
+        for name in names:
+            if isinstance(name, str):
+                check_text(name, "schema.categories")
+            elif not _is_finite(name):
+                _fail("schema.categories", f"names of column {column} must be finite numbers, found {str(name)[:40]}")
         if len(set(names)) != len(names):
             _fail("schema.categories", f"column {column} names a category twice")
+
+
+def _is_finite(number: Any) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def check_text(text: str, name: str) -> None:
+    """Refuse text that cannot be written as UTF-8: half of a pair of surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _fail(name, f"{text!r} is not valid Unicode text")
 
 
 def _check_sizes(tree: Tree) -> None:
@@ -99,11 +130,13 @@ def _check_sizes(tree: Tree) -> None:
     for name in ("linear_row", "n_node_samples", "weighted_n_node_samples", "impurity"):
         _require_shape(getattr(tree, name), (n,), name)
     if tree.value.ndim != 2 or tree.value.shape[0] != n or tree.value.shape[1] < 1:
-        _fail("value", f"expected shape ({n}, number of classes), got {tree.value.shape}")
+        _fail("value", f"expected shape ({n}, number of classes or outputs), got {tree.value.shape}")
     if tree.category_bits.ndim != 1:
         _fail("category_bits", f"expected one dimension, got shape {tree.category_bits.shape}")
     if tree.routing not in ROUTINGS:
         _fail("routing", f"must be one of {', '.join(map(repr, ROUTINGS))}, got {tree.routing!r}")
+    if tree.target not in TARGETS:
+        _fail("target", f"must be one of {', '.join(map(repr, TARGETS))}, got {tree.target!r}")
 
 
 def _check_shape_of_tree(tree: Tree) -> None:
@@ -124,12 +157,14 @@ def _check_tests(tree: Tree) -> None:
     feature = tree.feature
     _require(leaf == (feature == LEAF), "feature", "must be -1 exactly at leaves", feature)
     good = leaf | (feature == LINEAR) | ((feature >= 0) & (feature < tree.n_features))
-    _require(good, "feature", f"must be -2 or from 0 to {tree.n_features - 1} at an inner node", feature)
+    _require(good, "feature", f"must be {LINEAR} or from 0 to {tree.n_features - 1} at an inner node", feature)
     # An infinite threshold of an axis test separates NaN from all numbers.
     good = np.where(feature >= 0, ~np.isnan(tree.threshold), np.isfinite(tree.threshold))
     _require(good, "threshold", "must be finite (axis tests: not NaN)", tree.threshold)
     if tree.is_soft:
-        _require(leaf | (feature == LINEAR), "feature", f"{tree.routing} routing needs linear tests (-2)", feature)
+        _require(
+            leaf | (feature == LINEAR), "feature", f"{tree.routing} routing needs linear tests ({LINEAR})", feature
+        )
 
 
 def _check_categories(tree: Tree) -> None:
@@ -184,14 +219,24 @@ def _check_fractions(fractions: npt.NDArray[np.float64], name: str, may_be_zero:
     _require(good, name, "class fractions must sum to 1", total)
 
 
+def _check_numbers(numbers: npt.NDArray[np.float64], name: str) -> None:
+    _require(np.abs(numbers) <= _MAX_NUMBER, name, f"must lie between -{_MAX_NUMBER:g} and {_MAX_NUMBER:g}", numbers)
+
+
 def _check_values(tree: Tree) -> None:
-    # A node that no training weight reaches has no fractions; a leaf must still know what to answer.
     leaf = tree.children_left == LEAF
-    empty = tree.weighted_n_node_samples == 0
-    _check_fractions(tree.value, "value", empty & ~leaf if tree.leaf_value is None else empty)
     if tree.leaf_value is not None:
-        _require_shape(tree.leaf_value, (int(leaf.sum()), tree.n_classes), "leaf_value")
-        _check_fractions(tree.leaf_value, "leaf_value", None)
+        _require_shape(tree.leaf_value, (int(leaf.sum()), tree.n_outputs), "leaf_value")
+    if tree.target == "numbers":
+        _check_numbers(tree.value, "value")
+        if tree.leaf_value is not None:
+            _check_numbers(tree.leaf_value, "leaf_value")
+    else:
+        # A node that no training weight reaches has no fractions; a leaf must still know what to answer.
+        empty = tree.weighted_n_node_samples == 0
+        _check_fractions(tree.value, "value", empty & ~leaf if tree.leaf_value is None else empty)
+        if tree.leaf_value is not None:
+            _check_fractions(tree.leaf_value, "leaf_value", None)
     for name in ("weighted_n_node_samples", "impurity"):
         array = getattr(tree, name)
         _require_finite(array, name)
@@ -225,7 +270,7 @@ def _check_input_map(input_map: InputMap, schema: Schema) -> None:
 
 def _check_leaf_models(models: LeafModels, tree: Tree) -> None:
     leaves = tree.n_leaves
-    _require_shape(models.coef, (leaves, tree.n_classes, tree.n_features), "leaf_models.coef")
-    _require_shape(models.intercept, (leaves, tree.n_classes), "leaf_models.intercept")
+    _require_shape(models.coef, (leaves, tree.n_outputs, tree.n_features), "leaf_models.coef")
+    _require_shape(models.intercept, (leaves, tree.n_outputs), "leaf_models.intercept")
     _require_finite(models.coef, "leaf_models.coef")
     _require_finite(models.intercept, "leaf_models.intercept")

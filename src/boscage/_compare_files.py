@@ -16,6 +16,7 @@ import sklearn
 from boscage import __version__
 from boscage._compare_stats import Standing, rank, standings
 from boscage._compare_types import Result, Settings, Task
+from boscage._whole_file import save_figure, write_whole
 
 FORMAT = 1
 _SUMMARY = ("accuracy", "leaves", "depth", "fit_seconds", "predict_seconds")
@@ -65,9 +66,7 @@ def _contender(result: Result, where: Standing | None) -> dict[str, Any]:
 
 def write_json(path: Path, record: dict[str, Any]) -> None:
     """Write the record so that a reader never sees half a file."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    part.replace(path)
+    write_whole(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_picture(path: Any, task: Task, results: list[Result], settings: Settings | None = None) -> None:
@@ -106,10 +105,10 @@ def write_picture(path: Any, task: Task, results: list[Result], settings: Settin
     sizes.set_ylabel("held-out accuracy (mean, 95 % interval)")
     figure.suptitle(f"{task.name}: {task.X.shape[0]} rows, {task.X.shape[1]} features, {task.n_classes} classes")
     _legends(times, colours, markers, lines={result.family for result in done if not result.leaves})
-    is_file = hasattr(path, "write")
-    figure.savefig(
-        path, dpi=150, format="svg" if is_file else None, metadata={"Date": None} if is_file else {"Software": None}
-    )
+    if hasattr(path, "write"):
+        figure.savefig(path, dpi=150, format="svg", metadata={"Date": None})
+        return
+    save_figure(figure, path, dpi=150, metadata={"Software": None})
 
 
 def _colour(k: int) -> Any:

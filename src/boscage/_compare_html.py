@@ -23,6 +23,7 @@ from boscage._compare_files import write_picture
 from boscage._compare_stats import LEVEL, Standing, rank, standings
 from boscage._compare_table import seconds
 from boscage._compare_types import Contender, Result, Settings, Task
+from boscage._whole_file import write_whole
 from boscage.tree import Tree
 
 _STYLE = """
@@ -89,9 +90,7 @@ def write_report(
         _notes(results, settings),
     ]
     body = f'<main class="cmp">{"".join(parts)}</main>'
-    draft = path.with_suffix(".part")
-    draft.write_text(page(f"{task.name}: trees compared", body, style=_STYLE), encoding="utf-8")
-    draft.replace(path)
+    write_whole(path, page(f"{task.name}: trees compared", body, style=_STYLE))
 
 
 def _head(task: Task, settings: Settings, results: list[Result], where: dict[str, Standing]) -> str:

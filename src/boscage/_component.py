@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
@@ -165,6 +166,18 @@ def names(role: str) -> list[str]:
     """Return the short names of the parts of a role, in the order of registration."""
     import_module(ROLES[role].module)
     return list(ROLES[role].parts)
+
+
+@cache
+def library_parts() -> dict[str, type[Component]]:
+    """Return the parts of this library by role and class, such as "splits.Axis": those that a model file may name."""
+    from boscage.polish import Polish
+
+    found: list[type[Component]] = [Polish]
+    for role in ROLES.values():
+        import_module(role.module)
+        found += [part for part in role.parts.values() if part.__module__.startswith("boscage.")]
+    return {f"{part.role}.{part.__name__}": part for part in found}
 
 
 def resolve(role: str, value: object) -> Component:

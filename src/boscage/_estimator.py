@@ -311,13 +311,13 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
         max_terms: int = 5,
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
-    ) -> str:
+    ) -> str | Path:
         """Write the tree as one self-contained, interactive web page.
 
         Parameters
         ----------
         path : str or path, optional
-            Where to write the page. Default: only return it.
+            Where to write the page. Default: return it as text.
         X : array-like or DataFrame of shape (n, d), optional
             Rows to choose from on the page. They are embedded in it; without them the page has a form to type values
             into and holds no data but the tree.
@@ -332,8 +332,8 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
 
         Returns
         -------
-        str
-            The page.
+        str or Path
+            The page; or, if it was written to a file, the path.
         """
         from boscage.html import to_html
 
@@ -501,10 +501,16 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
     def to_onnx(self, path: str | Path | None = None, **options: Any) -> Any:
         """Write the tree as an ONNX model of plain operators; options as in :func:`boscage.export.to_onnx`.
 
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write the model. Default: return it.
+
         Returns
         -------
-        onnx.ModelProto
-            Input ``X``; outputs ``label`` and ``probabilities``. Columns with categories take codes.
+        onnx.ModelProto or Path
+            Input ``X``; outputs ``label`` and ``probabilities``. Columns with categories take codes. If the model was
+            written to a file, the path.
         """
         from boscage.export import to_onnx
 
@@ -521,12 +527,26 @@ class TreeClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator
         return to_sklearn(self._fitted(), self.classes_)
 
     @of_one_fit
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file that :func:`boscage.load` reads: data, never code."""
+    def save(self, path: str | Path) -> Path:
+        """Write the model to a file that :func:`boscage.load` reads: data, never code.
+
+        The file holds what prediction needs and the parameters except ``n_jobs`` and ``verbose``. A parameter that is
+        not data, such as a function, is left out, and loading warns of it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. It is replaced in one step, or left as it was if writing fails.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
         from boscage.files import save
 
         self._fitted()
-        save(self, path)
+        return save(self, path)
 
     def _fitted(self) -> Tree:
         check_is_fitted(self, "tree_")

@@ -33,13 +33,19 @@ _DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class ModelFileError(ValueError):
-    """A file is not a sound model file; the message says what is wrong in one line."""
+    """A file is not a model file, or it is damaged; the message says what is wrong in one line."""
 
 
 def expect(good: bool, why: str) -> None:
-    """Refuse the file unless ``good``."""
+    """Refuse the file as damaged unless ``good``."""
     if not good:
-        raise ModelFileError(f"not a sound model file: {why}.")
+        raise ModelFileError(f"a damaged model file: {why}.")
+
+
+def _expect_ours(good: bool) -> None:
+    """Refuse the file as one that no version of this library has written."""
+    if not good:
+        raise ModelFileError("not a Boscage model file. Pass a file written by save() or by `boscage fit`.")
 
 
 def expect_keys(found: Any, required: set[str], optional: set[str], where: str) -> None:
@@ -53,28 +59,35 @@ def expect_keys(found: Any, required: set[str], optional: set[str], where: str) 
 def canonical_json(value: Any) -> str:
     """Write JSON in the one accepted form: sorted keys, no spaces, no NaN, plain Unicode."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    text.encode()  # refuses half of a surrogate pair
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"a name or label holds {error.object[error.start]!r}, half of a pair of surrogates, and cannot be written "
+            "to a model file. Use valid Unicode text."
+        ) from None
     return text
 
 
-def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], int]:
-    """Read metadata, arrays and the size of the file."""
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read metadata and arrays."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header, start = _header(file, size)
-        metadata = header.pop("__metadata__", None)
+        meta = _metadata(header.pop("__metadata__", None))
         entries = _entries(header, size - start)
-        meta = _metadata(metadata)
-        return meta, {name: _tensor(file, name, entry, start) for name, entry in entries.items()}, size
+        return meta, {name: _tensor(file, name, entry, start) for name, entry in entries.items()}
 
 
 def _header(file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    expect(size >= 10, f"it has only {size} bytes")
+    _expect_ours(size >= 10)
     length = int.from_bytes(file.read(8), "little")
-    expect(2 <= length <= size - 8, "it does not begin with the length of a header")
+    first = file.read(1)
+    _expect_ours(length >= 2 and first == b"{")
     expect(length <= _MAX_HEADER, f"its header is larger than {_MAX_HEADER >> 20} MiB")
-    raw = file.read(length)
-    expect(len(raw) == length and raw[:1] == b"{", "it has no header")
+    raw = first + file.read(length - 1)
+    _expect_ours(METADATA_KEY.encode() in raw)
+    expect(len(raw) == length, "it ends within its header")
     check_header_size(raw)
     header = _parse(raw, "the header")
     expect(type(header) is dict, "the header is not an object")
@@ -96,7 +109,7 @@ def _parse(raw: bytes | str, what: str) -> Any:
     except ModelFileError:
         raise
     except (ValueError, RecursionError) as error:  # bad UTF-8 and bad JSON are ValueErrors
-        raise ModelFileError(f"not a sound model file: {what} is not JSON.") from error
+        raise ModelFileError(f"a damaged model file: {what} is not JSON.") from error
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,11 +119,11 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ModelFileError(f"not a sound model file: it has the number {name}.")
+    raise ModelFileError(f"a damaged model file: it has the number {name}.")
 
 
 def _metadata(metadata: Any) -> dict[str, Any]:
-    expect(type(metadata) is dict and METADATA_KEY in metadata, "it is not a boscage model (no metadata)")
+    _expect_ours(type(metadata) is dict and METADATA_KEY in metadata)
     expect(len(metadata) == 1, "it has more than one metadata key")
     text = metadata[METADATA_KEY]
     expect(type(text) is str, "the metadata is not text")

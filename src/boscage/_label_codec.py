@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_TOKEN = re.compile(r"b1|[iu][1248]|f[248]|[US][0-9]{1,9}|O|T")
+TOKEN = re.compile(r"b1|[iu][1248]|f[248]|[US][0-9]{1,9}|O|T")
 _MAX_BYTES = 1 << 28
 _SCALARS = (str, int, float, bool)
 
@@ -17,7 +17,7 @@ def labels_to_json(labels: npt.NDArray[Any]) -> dict[str, Any]:
     """Describe labels as ``{"dtype": token, "values": list}``."""
     kind = labels.dtype.kind
     token = kind if kind in ("O", "T") else labels.dtype.str[1:]
-    if not _TOKEN.fullmatch(token) or labels.nbytes > _MAX_BYTES:
+    if not TOKEN.fullmatch(token) or labels.nbytes > _MAX_BYTES:
         raise ValueError(
             f"classes: labels of type {labels.dtype} cannot be written to a model file. "
             "Use integers, floats, booleans or strings."
@@ -35,14 +35,12 @@ def labels_from_json(found: Any) -> npt.NDArray[Any]:
     if type(found) is not dict or found.keys() != {"dtype", "values"}:
         raise ValueError("classes must hold dtype and values.")
     token, values = found["dtype"], found["values"]
-    if type(token) is not str or not _TOKEN.fullmatch(token) or type(values) is not list:
+    if type(token) is not str or type(values) is not list:
         raise ValueError("classes: dtype must name a type of labels and values must be a list.")
     if any(type(value) not in _SCALARS for value in values):
         raise ValueError("classes: every label must be a string, a number or a boolean.")
-    if token[0] in "US" and int(token[1:]) * 4 * len(values) > _MAX_BYTES:
-        raise ValueError("classes: the labels are too long.")
+    dtype = dtype_of(token, len(values))
     plain = [value.encode("latin-1") for value in values] if token[0] == "S" and _all_str(values) else values
-    dtype = np.dtypes.StringDType() if token == "T" else np.dtype(object if token == "O" else token)
     labels = np.empty(len(values), dtype)
     labels[:] = plain
     written = labels_to_json(labels)
@@ -52,6 +50,17 @@ def labels_from_json(found: Any) -> npt.NDArray[Any]:
     if len(set(map(_typed, values))) != len(values):
         raise ValueError("classes: a label occurs twice.")
     return labels
+
+
+def dtype_of(token: str, count: int) -> np.dtype[Any]:
+    """Return the type of an array of ``count`` entries that a file names; ValueError if it would be too large."""
+    if not TOKEN.fullmatch(token):
+        raise ValueError(f"{token[:40]!r} is not the type of an array.")
+    if token[0] in "US" and int(token[1:]) * 4 * count > _MAX_BYTES:
+        raise ValueError(f"an array of {count} texts of type {token} is too long.")
+    # NumPy makes StringDType a subclass of dtype, which its types do not say.
+    found: np.dtype[Any] = np.dtypes.StringDType() if token == "T" else np.dtype(object if token == "O" else token)
+    return found
 
 
 def _all_str(values: list[Any]) -> bool:

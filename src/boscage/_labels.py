@@ -49,7 +49,20 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
     if kind in "biu":
         return _encode_integers(labels)
     classes, codes = np.unique(labels, return_inverse=True)
+    for label in classes.tolist() if kind in "UOT" else ():
+        check_text(label, "y holds the label")
     return codes.astype(np.int32), classes
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse text that cannot be written as UTF-8, and so to no file: half of a pair of surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{what} {text!r}, which is not valid Unicode text: it has half of a pair of surrogates. Repair it, for "
+            "example with text.encode('utf-8', 'replace').decode()."
+        ) from None
 
 
 def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:

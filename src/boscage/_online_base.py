@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -263,7 +264,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             parts: dict[str, int] = self._learner.memory()
         return parts | {"total": sum(parts.values())}
 
-    def save(self, path: str | os.PathLike[str], resume: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], resume: bool = False) -> Path:
         """Write the model to a file that :func:`boscage.load` reads: data, never code.
 
         Parameters
@@ -273,12 +274,17 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
         resume : bool, default=False
             Also write what is needed to go on learning. A model that is saved in the middle of a stream, loaded and
             continued with `partial_fit` equals one that was never saved.
+
+        Returns
+        -------
+        Path
+            The path.
         """
         with self._reading():
             if resume:
                 self._check_resumable()
             state = ModelState(self._learner.state(resume), {"column_of": self._book.column_of.tolist()})
-            save(self, path, state, self._schema)
+            return save(self, path, state, self._schema)
 
     def _restore_state(self, state: ModelState) -> None:
         columns = np.asarray(state.meta["column_of"], dtype=np.int32)

@@ -42,10 +42,10 @@ def native_view(tree: Tree) -> Any:
                 "category_offset",
                 "category_bits",
                 "linear_row",
-                "n_classes",
                 "routing",
             )
         },
+        n_classes=tree.n_outputs,
         **{name: getattr(row_map, name) for name in ("fill", "code_offset", "codes", "shift", "scale")},
         constant=row_map.constant,
         unit_rows=row_map.unit_rows,
@@ -127,7 +127,7 @@ def _by_product(tree: Tree, X: Any) -> bool:
 
 def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
     """Scores of all tests by BLAS, a slice of rows at a time; reach and averages in the compiled half."""
-    proba: Floats = np.empty((X.shape[0], tree.n_classes))
+    proba: Floats = np.empty((X.shape[0], tree.n_outputs))
     threads = thread_count(n_jobs, X.shape[0])
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, X.shape[0], _SLICE):
@@ -149,18 +149,17 @@ def _seen(tree: Tree, X: Any) -> Floats | None:
     Z: Floats = np.empty((X.shape[0], tree.n_columns))
     body = Z[:, : X.shape[1]]
     body[...] = X
-    with np.errstate(over="ignore"):
-        if row_map.shift is not None:
-            body -= row_map.shift
-        if row_map.scale is not None:
-            body *= row_map.scale
-        if row_map.constant is not None:
-            Z[:, -1] = row_map.constant
-        if row_map.unit_rows:
-            squares = np.einsum("ij,ij->i", Z, Z)
-            if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
-                return None
-            Z /= np.sqrt(squares)[:, None]
+    if row_map.shift is not None:
+        body -= row_map.shift
+    if row_map.scale is not None:
+        body *= row_map.scale
+    if row_map.constant is not None:
+        Z[:, -1] = row_map.constant
+    if row_map.unit_rows:
+        squares = np.einsum("ij,ij->i", Z, Z)
+        if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
+            return None
+        Z /= np.sqrt(squares)[:, None]
     return Z if np.isfinite(Z).all() else None
 
 

@@ -1,25 +1,22 @@
-"""From a model file and a table to predictions in CSV, JSON or Parquet; and what a model file holds."""
+"""From a model file and a table to predictions in CSV, JSON or Parquet."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from boscage._tables import Table, labels_of, prediction_rows
+from boscage._whole_file import whole_file, write_whole
 from boscage.datasets import DataFileError
-
-if TYPE_CHECKING:
-    from boscage.tree import Tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +39,14 @@ def predict_table(model: Any, table: Table, *, proba: bool = False) -> Predictio
         return Predictions(labels, model.classes_, model.predict_proba(rows) if proba else None)
 
 
-def write_page(path: Path, model: Any, table: Table | None, target: str | None, *, title: str) -> str:
+def write_page(path: Path, model: Any, table: Table | None, target: str | None, *, title: str) -> None:
     """Write a tree's web page, with rows to choose from if there is a table; labels where it has the target column."""
     if table is None:
-        page: str = model.to_html(path, title=title)
-        return page
+        model.to_html(path, title=title)
+        return
     labels = labels_of(table, target or "y") if target is not None or "y" in table.columns else None
     with _columns_are_in_order():
-        page = model.to_html(path, _rows(model, table), labels, title=title)
-    return page
+        model.to_html(path, _rows(model, table), labels, title=title)
 
 
 def _rows(model: Any, table: Table) -> Any:
@@ -93,17 +89,18 @@ def render(predictions: Predictions, *, as_json: bool) -> str:
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
-    """Write predictions to a file; its ending decides the format."""
+    """Write predictions to a file, whole or not at all; its ending decides the format."""
     kind = path.suffix.lower()
     if kind in (".csv", ".json"):
-        path.write_text(render(predictions, as_json=kind == ".json"), encoding="utf-8")
+        write_whole(path, render(predictions, as_json=kind == ".json"))
     elif kind in (".parquet", ".pq"):
         try:
             import pyarrow as pa
             import pyarrow.parquet
         except ImportError as error:
             raise DataFileError(f"{path}: writing Parquet needs the package pyarrow (pip install pyarrow)") from error
-        pa.parquet.write_table(pa.table(_columns(predictions)), path)
+        with whole_file(path) as draft:
+            pa.parquet.write_table(pa.table(_columns(predictions)), draft)
     else:
         raise DataFileError(f"{path}: the ending {path.suffix!r} is not known; use .csv, .json or .parquet")
 
@@ -114,38 +111,3 @@ def _columns(predictions: Predictions) -> dict[str, NDArray[Any]]:
         for k, label in enumerate(predictions.classes):
             columns[f"proba_{label}"] = predictions.proba[:, k]
     return columns
-
-
-def describe_model(path: Path) -> dict[str, Any]:
-    """Load a model file, which checks all of it, and list what it holds in plain values."""
-    from boscage import load
-
-    model = load(path)
-    n_features, names, _ = model_columns(model)
-    facts = {
-        "file": str(path),
-        "bytes": os.path.getsize(path),
-        "model": type(model).__name__,
-        "classes": model.classes_.tolist(),
-        "features": int(n_features),
-        "feature_names": None if names is None else list(names),
-    }
-    return facts | (
-        _tree_facts(model.tree_) if hasattr(model, "tree_") else {"bytes_in_memory": model.memory_usage()["total"]}
-    )
-
-
-def _tree_facts(tree: Tree) -> dict[str, Any]:
-    schema = tree.schema
-    categorical = [j for j in range(schema.n_features) if schema.n_categories[j]]
-    return {
-        "categorical": [schema.feature_names[j] if schema.feature_names else j for j in categorical],
-        "number_type": schema.dtype,
-        "routing": tree.routing,
-        "nodes": int(tree.node_count),
-        "leaves": int(tree.n_leaves),
-        "depth": int(tree.max_depth),
-        "linear_tests": int(tree.weights.shape[0]),
-        "training_rows": int(tree.n_node_samples[0]),
-        "training_weight": float(tree.weighted_n_node_samples[0]),
-    }

@@ -10,6 +10,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from boscage.tree import LINEAR, Tree
 
+_SKLEARN_LEAF = -2  # scikit-learn's mark of a leaf, in feature and in threshold
+
 
 def sklearn_tree(tree: Tree, classes: npt.NDArray[Any]) -> DecisionTreeClassifier:
     """Build the twin; see :func:`boscage.export.to_sklearn`."""
@@ -51,8 +53,8 @@ def _refuse_what_it_cannot_hold(tree: Tree) -> None:
 def _nodes(tree: Tree, dtype: np.dtype[Any]) -> npt.NDArray[np.void]:
     nodes = np.zeros(tree.node_count, dtype)
     nodes["left_child"], nodes["right_child"] = tree.children_left, tree.children_right
-    nodes["feature"] = np.where(tree.is_leaf, -2, tree.feature)
-    nodes["threshold"] = np.where(tree.is_leaf, -2.0, tree.threshold)
+    nodes["feature"] = np.where(tree.is_leaf, _SKLEARN_LEAF, tree.feature)
+    nodes["threshold"] = np.where(tree.is_leaf, _SKLEARN_LEAF, tree.threshold)
     nodes["missing_go_to_left"] = tree.missing_go_to_left
     for name in ("impurity", "n_node_samples", "weighted_n_node_samples"):
         nodes[name] = getattr(tree, name)

@@ -26,7 +26,7 @@ from boscage._categories import (
     settle,
 )
 from boscage._frames import Frame, Labelled, as_frame
-from boscage._labels import encode_labels
+from boscage._labels import check_text, encode_labels
 from boscage._weights import apply_class_weight, check_sample_weight, snap_weights
 from boscage.tree import Schema
 
@@ -147,6 +147,8 @@ def fit_data(
         n_categories[:] = [0 if labels is None else len(labels) for labels in categories]
         has_missing = _check_values(estimator, matrix, allow_nan)
     names = None if columns.names is None else tuple(columns.names.tolist())
+    for name in names or ():
+        check_text(name, "X has the column name")
     return Dataset(matrix, codes, classes, weight, n_categories, categories, names, has_missing)
 
 

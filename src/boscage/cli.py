@@ -279,8 +279,8 @@ def show(
         raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
     if html is not None:
         table = None if data is None else _table_for(tree, data, drop)
-        page = write_page(html, tree, table, target, title=model.stem)
-        tell(f"{tree.get_n_leaves()} leaves, {len(page) / 1000:,.0f} kB; wrote {html}")
+        write_page(html, tree, table, target, title=model.stem)
+        tell(f"{tree.get_n_leaves()} leaves, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
     elif as_json:
         _print_json(tree.to_dict())
     else:
@@ -290,17 +290,46 @@ def show(
 @app.command()
 @reports_errors
 def inspect(model: Model, as_json: Json = False) -> None:
-    """Check a model file and print what it holds."""
-    from boscage._predictions import describe_model
+    """Check a model file and print what it holds: parameters, columns, classes, size."""
+    from boscage.files import inspect
 
-    facts = describe_model(model)
+    facts = inspect(model)
     if as_json:
         _print_json(facts)
         return
-    width = max(map(len, facts))
+    columns = {str(j): _column_line(column) for j, column in enumerate(facts.pop("columns"))}
+    parameters, omitted = facts.pop("parameters"), facts.pop("omitted")
+    facts["parameters"] = "not in files of format 1" if parameters is None else ""
+    _print_facts({name: _short(value) for name, value in facts.items()})
+    shown = {name: "not stored" if name in omitted else str(value) for name, value in (parameters or {}).items()}
+    _print_facts(shown, indent="  ")
+    typer.echo("columns")
+    _print_facts(dict(list(columns.items())[:_MOST_COLUMNS]), indent="  ")
+    if len(columns) > _MOST_COLUMNS:
+        typer.echo(f"  … and {len(columns) - _MOST_COLUMNS} more; --json prints all")
+
+
+_MOST_COLUMNS = 40
+_MOST_VALUES = 20
+
+
+def _column_line(column: dict[str, Any]) -> str:
+    name = "" if column["name"] is None else f"{column['name']}: "
+    levels = f" ({_short(column['categories'])})" if "categories" in column else ""
+    return f"{name}{column['type']}{levels}"
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, list):
+        return "none" if value is None else str(value)
+    shown = ", ".join(map(str, value[:_MOST_VALUES]))
+    return (shown or "none") + (f", … ({len(value)})" if len(value) > _MOST_VALUES else "")
+
+
+def _print_facts(facts: dict[str, str], indent: str = "") -> None:
+    width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else value
-        typer.echo(f"{name.ljust(width)}  {'none' if shown in (None, '') else shown}")
+        typer.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())
 
 
 @app.command()

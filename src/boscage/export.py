@@ -16,6 +16,7 @@ import numpy.typing as npt
 from boscage._colors import class_colors, hex_color, node_color
 from boscage._describe import Describer
 from boscage._to_dict import dict_schema, to_dict
+from boscage._whole_file import write_whole
 from boscage.tree import Int64s, Tree
 
 __all__ = ["dict_schema", "export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
@@ -274,7 +275,7 @@ def to_onnx(
     tree : Tree
         The tree.
     path : str or path, optional
-        Where to write the model. Default: only return it.
+        Where to write the model. Default: return it.
     classes : array of shape (K,), optional
         Labels in order; an estimator passes its own. Integers and whole floats become int64 labels, strings stay
         strings, booleans stay booleans. Default: 0, 1, ….
@@ -287,15 +288,15 @@ def to_onnx(
 
     Returns
     -------
-    onnx.ModelProto
-        Columns with categories take codes 0, 1, … in the order of ``tree.schema.categories``; names of columns,
+    onnx.ModelProto or Path
+        The model; or, if it was written to a file, the path. Columns with categories take codes 0, 1, … in the order of ``tree.schema.categories``; names of columns,
         categories and classes are in the metadata under ``boscage``. Missing values are NaN.
 
     Examples
     --------
     >>> from boscage import TopDownTreeClassifier
     >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
-    >>> model = tree.to_onnx("tree.onnx")  # doctest: +SKIP
+    >>> path = tree.to_onnx("tree.onnx")  # doctest: +SKIP
     """
     try:
         import onnx
@@ -308,9 +309,9 @@ def to_onnx(
         if value not in ("float32", "float64"):
             raise ValueError(f"{name} must be 'float32' or 'float64', got {value!r}.")
     model = tree_model(tree, _checked_classes(tree, classes), dtype=dtype, compute=compute)
-    if path is not None:
-        onnx.save(model, str(path))
-    return model
+    if path is None:
+        return model
+    return write_whole(path, model.SerializeToString(deterministic=True))
 
 
 def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:

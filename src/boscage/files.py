@@ -1,21 +1,27 @@
-"""Model files: safetensors holding the arrays of a tree, and one metadata key with canonical JSON.
+"""Model files: safetensors holding the arrays of the trees, and one metadata key with canonical JSON.
 
-A file is data, never code, and holds what prediction needs and nothing else, so equal trees give equal files.
+A file is data, never code. It holds what prediction needs, and the parameters. Equal models of equal parameters give
+equal files, for any ``n_jobs`` and ``verbose``, as long as the version of the library is the same.
+
 Every array of :class:`boscage.tree.Tree` that is not at its default is a tensor of the same name (parts of the input
-map, the leaf models and sparse weights as ``input_map.shift``, ``leaf_models.coef``, ``weights.indptr`` …); what an
-estimator keeps beyond its tree has names that begin with ``state.``. The metadata key ``boscage`` holds
+map, the leaf models and sparse weights as ``input_map.shift``, ``leaf_models.coef``, ``weights.indptr`` …). The arrays
+of several trees stand one after another, and ``trees.nodes`` and the like say how much belongs to each. What an
+estimator keeps beyond its trees has names that begin with ``state.``. The metadata key ``boscage`` holds
 
 ``format``
     Number of this layout, :data:`FORMAT`.
+``version``
+    Version of the library that wrote the file.
 ``kind``
     Name of the estimator class.
-``classes``
-    ``{"dtype": …, "values": […]}``, the labels in order.
+``target``
+    ``{"classes": {"dtype": …, "values": […]}}``, the labels in order, or ``{"numbers": number of outputs}``.
 ``schema``
-    ``{"n_features", "dtype", "feature_names", "categories"}``.
-``tree``
-    ``{"routing", "input_map": null or {"constant", "unit_rows"}, "weights": null, "dense" or the shape of a CSR}``;
-    null for an estimator that is all state.
+    The columns: ``{"n_features", "dtype", "feature_names", "categories"}``.
+``trees``
+    ``{"count", "layouts"}``, see :mod:`boscage._tree_tensors`; null for an estimator that is all state.
+``parameters``
+    ``{"values", "omitted"}``, see :mod:`boscage._parameters`.
 ``state``
     Only where an estimator added something of its own.
 """
@@ -24,17 +30,17 @@ from __future__ import annotations
 
 import importlib
 import os
-import secrets
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save as to_safetensors
-from scipy import sparse
 
-from boscage._check_tree import check_schema
+from boscage import __version__
+from boscage._check_tree import check_nodes, check_schema
 from boscage._file_reader import (
     MAX_FEATURES,
     METADATA_KEY,
@@ -45,56 +51,37 @@ from boscage._file_reader import (
     expect_keys,
     read_tensors,
 )
+from boscage._format_1 import upgrade
 from boscage._label_codec import labels_from_json, labels_to_json
-from boscage.tree import InputMap, LeafModels, Schema, Tree
+from boscage._parameters import NOT_STORED, parameters_from_json, parameters_to_json
+from boscage._tree_tensors import Tensors, pack_trees, unpack_trees
+from boscage._whole_file import write_whole
+from boscage.tree import Schema, Target, Tree
 
-__all__ = ["FORMAT", "Model", "ModelFileError", "ModelState", "load", "read_model", "save", "saveable", "write_model"]
+__all__ = [
+    "FORMAT",
+    "Model",
+    "ModelFileError",
+    "ModelState",
+    "inspect",
+    "load",
+    "read_model",
+    "save",
+    "saveable",
+    "write_model",
+]
 
-FORMAT = 1
+FORMAT = 2
+_OLD_FORMATS = (1,)
 _STATE = "state."
+_SCHEMA_TENSORS = {"schema.n_categories": "int64", "schema.spread": "float64"}
 _Estimator = TypeVar("_Estimator", bound=type)
 _kinds: dict[str, type] = {}
-
-# name -> (dtype, number of dimensions)
-_REQUIRED = {
-    "children_left": ("int32", 1),
-    "children_right": ("int32", 1),
-    "feature": ("int32", 1),
-    "threshold": ("float64", 1),
-    "value": ("float64", 2),
-    "n_node_samples": ("int64", 1),
-    "weighted_n_node_samples": ("float64", 1),
-    "impurity": ("float64", 1),
-}
-_OPTIONAL = {
-    "missing_go_to_left": ("bool", 1),
-    "category_offset": ("int64", 1),
-    "category_bits": ("uint8", 1),
-    "linear_row": ("int32", 1),
-    "leaf_value": ("float64", 2),
-    "schema.n_categories": ("int64", 1),
-    "schema.spread": ("float64", 1),
-    "weights": ("float64", 2),
-    "weights.data": ("float64", 1),
-    "weights.indices": ("int64", 1),
-    "weights.indptr": ("int64", 1),
-    "input_map.fill": ("float64", 1),
-    "input_map.code_offset": ("int64", 1),
-    "input_map.codes": ("float64", 1),
-    "input_map.shift": ("float64", 1),
-    "input_map.scale": ("float64", 1),
-    "leaf_models.coef": ("float64", 3),
-    "leaf_models.intercept": ("float64", 2),
-}
-_SPARSE = ("weights.data", "weights.indices", "weights.indptr")
-_MAP_ARRAYS = ("fill", "code_offset", "codes", "shift", "scale")
-
-Tensors = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class ModelState:
-    """What an estimator keeps beyond its tree: arrays and plain JSON values."""
+    """What an estimator keeps beyond its trees: arrays and plain JSON values."""
 
     tensors: Tensors = field(default_factory=dict)
     meta: dict[str, Any] = field(default_factory=dict)
@@ -102,21 +89,52 @@ class ModelState:
 
 @dataclass(frozen=True)
 class Model:
-    """The content of a model file."""
+    """The content of a model file.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the estimator class.
+    schema : Schema
+        The columns of X, which all trees share.
+    classes : ndarray or None
+        The labels in order; None if the target is numbers.
+    trees : tuple of Tree
+        None, one or many.
+    n_outputs : int
+        Numbers predicted for a row, where the target is numbers.
+    parameters : dict or None
+        Parameters of the estimator, decoded; None in a file of format 1.
+    omitted : tuple of str
+        Parameters that were not data and are None.
+    state : ModelState or None
+        What the estimator keeps beyond its trees.
+    version : str or None
+        Version of the library that wrote the file; None in a file of format 1.
+    format : int
+        Format of the file.
+    """
 
     kind: str
-    classes: npt.NDArray[Any]
-    tree: Tree | None
+    schema: Schema
+    classes: npt.NDArray[Any] | None
+    trees: tuple[Tree, ...] = ()
+    n_outputs: int = 1
+    parameters: dict[str, Any] | None = None
+    omitted: tuple[str, ...] = ()
     state: ModelState | None = None
-    columns: Schema | None = None  # of a model without a tree
+    version: str | None = __version__
+    format: int = FORMAT
 
     @property
-    def schema(self) -> Schema:
-        """The columns of X."""
-        found = self.columns if self.tree is None else self.tree.schema
-        if found is None:
-            raise ValueError("model: without a tree the columns must be given.")
-        return found
+    def target(self) -> Target:
+        """What is predicted."""
+        return "numbers" if self.classes is None else "classes"
+
+    @property
+    def width(self) -> int:
+        """Number of classes, or of numbers predicted."""
+        return self.n_outputs if self.classes is None else len(self.classes)
 
 
 def saveable(cls: _Estimator) -> _Estimator:
@@ -135,13 +153,15 @@ def save(
     path: str | os.PathLike[str],
     state: ModelState | None = None,
     schema: Schema | None = None,
-) -> None:
-    """Write a fitted estimator to ``path``; an existing file is replaced in one step or left as it was."""
+) -> Path:
+    """Write a fitted estimator to ``path``, whole or not at all, and return the path."""
     kind = type(estimator).__name__
     if kind not in _kinds:
         raise TypeError(f"estimator: {kind} cannot be saved; known are {', '.join(sorted(_kinds)) or 'none'}.")
-    tree = None if schema is not None else estimator.tree_
-    write_model(path, Model(kind, estimator.classes_, tree, state, schema))
+    trees = () if schema is not None else (estimator.tree_,)
+    columns = trees[0].schema if schema is None else schema
+    stored = {name: value for name, value in estimator.get_params(deep=False).items() if name not in NOT_STORED}
+    return write_model(path, Model(kind, columns, estimator.classes_, trees, parameters=stored, state=state))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -155,7 +175,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        An instance of the saved class with default parameters, ready to predict.
+        An instance of the saved class with the saved parameters, ready to predict; ``n_jobs`` and ``verbose`` have
+        their defaults. Files of format 1 hold no parameters: all have their defaults.
+
+    Warns
+    -----
+    UserWarning
+        If a parameter could not be stored, because it is not data. It is None.
 
     Raises
     ------
@@ -165,27 +191,51 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file cannot be read.
     """
     model = read_model(path)
+    estimator = _estimator(model, os.fspath(path))
+    if model.omitted:
+        warnings.warn(
+            f"{os.fspath(path)}: {', '.join(model.omitted)} of {model.kind} could not be stored in a model file and is "
+            "None. The model predicts as before; set the parameter before you fit again.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return estimator
+
+
+def _estimator(model: Model, name: str) -> Any:
+    """Make the fitted estimator; ``name`` is that of the file."""
+    model = _renamed(model)
     cls = _class_of(model.kind)
     if cls is None:
-        raise ModelFileError(f"{os.fspath(path)}: this version of boscage has no estimator named {model.kind!r}.")
+        raise ModelFileError(f"{name}: this version of boscage has no estimator named {model.kind!r}.")
     all_state = getattr(cls, "_all_state", False)
-    if (model.tree is None) != all_state or (all_state and model.state is None):
-        raise ModelFileError(f"{os.fspath(path)}: not a sound model file: its parts are not those of a {model.kind}.")
-    estimator = cls()
-    if model.tree is not None:
-        estimator.tree_ = model.tree
+    n_trees = 0 if all_state else 1
+    if model.classes is None or len(model.trees) != n_trees or (all_state and model.state is None):
+        raise ModelFileError(f"{name}: a damaged model file: its parts are not those of a {model.kind}.")
+    estimator = _with_parameters(cls, model, name)
+    if model.trees:
+        estimator.tree_ = model.trees[0]
     estimator.classes_ = model.classes
     estimator.n_features_in_ = model.schema.n_features
     if model.schema.feature_names is not None:
         estimator.feature_names_in_ = np.array(model.schema.feature_names, dtype=object)
     if model.state is not None:
         if not hasattr(estimator, "_restore_state"):
-            raise ModelFileError(f"{os.fspath(path)}: {model.kind} keeps no state, but the file has one.")
+            raise ModelFileError(f"{name}: {model.kind} keeps no state, but the file has one.")
         try:
             estimator._restore_state(model.state)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            raise ModelFileError(f"{os.fspath(path)}: {error}") from error
+            raise ModelFileError(f"{name}: {error}") from error
     return estimator
+
+
+def _renamed(model: Model) -> Model:
+    """Bring what older versions called otherwise under its present name: the one place for renamed classes."""
+    # LOMTreeClassifier once had two modes, told apart by the second number of its configuration.
+    config = np.empty(0) if model.state is None else model.state.tensors.get("config.integers", np.empty(0))
+    if model.format == 1 and model.kind == "LOMTreeClassifier" and config.shape == (10,) and config[1] == 0:
+        return replace(model, kind="OnlineTreeClassifier")
+    return model
 
 
 def _class_of(kind: str) -> type | None:
@@ -195,49 +245,132 @@ def _class_of(kind: str) -> type | None:
     return _kinds.get(kind)
 
 
-def write_model(path: str | os.PathLike[str], model: Model) -> None:
-    """Write a model file; see :func:`save`."""
-    if model.tree is not None:
-        model.tree.check()
-    data = model_bytes(model)
-    target = Path(path)
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(draft, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
-    except OSError as error:  # the user has never heard of the draft
-        draft.unlink(missing_ok=True)
-        if error.filename is None:
-            raise
-        raise type(error)(error.errno, error.strerror, str(target)) from error
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+def _with_parameters(cls: Any, model: Model, name: str) -> Any:
+    stored = model.parameters or {}
+    unknown = stored.keys() - (set(cls._get_param_names()) - set(NOT_STORED))
+    if unknown:
+        raise ModelFileError(f"{name}: {model.kind} of this version has no parameter {min(unknown)[:40]!r}.")
+    return cls(**stored)
+
+
+def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Check a model file and list what it holds, in values that JSON can hold.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict
+        ``file``, ``bytes``, ``format``, ``version``, ``model``, ``parameters`` (None in a file of format 1),
+        ``omitted`` (parameters that are not data), ``classes`` or ``outputs``, ``number_type``, ``features`` (how
+        many), ``columns`` (a list of ``name`` and ``type``, and ``categories`` where they are named), and the size of
+        the trees.
+
+    Raises
+    ------
+    ModelFileError
+        If the content is not a sound model file.
+    OSError
+        If the file cannot be read.
+    """
+    model = read_model(path)
+    estimator = _estimator(model, os.fspath(path))
+    given = model.parameters
+    facts: dict[str, Any] = {
+        "file": os.fspath(path),
+        "bytes": os.path.getsize(path),
+        "format": model.format,
+        "version": model.version,
+        "model": model.kind,
+        "parameters": None if given is None else {name: _shown(value) for name, value in given.items()},
+        "omitted": list(model.omitted),
+    }
+    facts |= {"outputs": model.n_outputs} if model.classes is None else {"classes": model.classes.tolist()}
+    facts |= {"number_type": model.schema.dtype, "features": int(model.schema.n_features), "columns": _columns(model)}
+    if hasattr(estimator, "memory_usage"):
+        facts["bytes_in_memory"] = estimator.memory_usage()["total"]
+    return facts | _sizes(model.trees)
+
+
+def _shown(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    return " ".join(repr(value).split())
+
+
+def _columns(model: Model) -> list[dict[str, Any]]:
+    schema = model.schema
+    names = schema.feature_names or [None] * schema.n_features
+    levels = schema.categories or [None] * schema.n_features
+    found = []
+    for name, count, labels in zip(names, schema.n_categories.tolist(), levels):
+        column: dict[str, Any] = {"name": name, "type": f"{count} categories" if count else "number"}
+        if labels is not None:
+            column["categories"] = list(map(_plain, labels))
+        found.append(column)
+    return found
+
+
+def _sizes(trees: tuple[Tree, ...]) -> dict[str, Any]:
+    if not trees:
+        return {}
+    return {
+        "trees": len(trees),
+        "routing": ", ".join(sorted({tree.routing for tree in trees})),
+        "nodes": sum(tree.node_count for tree in trees),
+        "leaves": sum(tree.n_leaves for tree in trees),
+        "depth": max(tree.max_depth for tree in trees),
+        "linear_tests": sum(int(tree.weights.shape[0]) for tree in trees),
+        "training_rows": int(trees[0].n_node_samples[0]),
+        "training_weight": float(trees[0].weighted_n_node_samples[0]),
+    }
+
+
+def write_model(path: str | os.PathLike[str], model: Model) -> Path:
+    """Write a model file, whole or not at all, and return the path."""
+    _check_trees(model)
+    return write_whole(path, model_bytes(model))
+
+
+def _check_trees(model: Model) -> None:
+    check_schema(model.schema)
+    for tree in model.trees:
+        check_nodes(tree)
+        if tree.target != model.target or tree.n_outputs != model.width:
+            wanted = f"{model.width} {'outputs' if model.classes is None else 'classes'}"
+            raise ValueError(f"trees: a tree of {tree.n_outputs} {tree.target} in a model of {wanted}.")
+        if tree.schema is not model.schema and tree.schema != model.schema:
+            raise ValueError("trees: a tree has other columns than the model.")
 
 
 def model_bytes(model: Model) -> bytes:
     """Lay out the content of a model file."""
-    tree, schema = model.tree, model.schema
-    if tree is not None and len(model.classes) != tree.n_classes:
-        raise ValueError(f"classes: the tree has {tree.n_classes} classes, got {len(model.classes)} labels.")
+    schema = model.schema
     if schema.n_features > MAX_FEATURES:
         raise ValueError(f"tree: model files hold at most {MAX_FEATURES} columns, got {schema.n_features}.")
+    target = {"numbers": model.n_outputs} if model.classes is None else {"classes": labels_to_json(model.classes)}
+    trees, tensors = pack_trees(model.trees) if model.trees else (None, {})
     meta: dict[str, Any] = {
         "format": FORMAT,
+        "version": __version__,
         "kind": model.kind,
-        "classes": labels_to_json(model.classes),
+        "target": target,
         "schema": {
             "n_features": int(schema.n_features),
             "dtype": schema.dtype,
             "feature_names": schema.feature_names and list(schema.feature_names),
             "categories": _categories_to_json(schema),
         },
-        "tree": None if tree is None else _tree_meta(tree),
+        "trees": trees,
+        "parameters": parameters_to_json(model.parameters or {}),
     }
-    tensors = {} if tree is None else _tree_tensors(tree)
+    if schema.any_categories:
+        tensors["schema.n_categories"] = schema.n_categories
+    if schema.spread is not None:
+        tensors["schema.spread"] = schema.spread + 0.0
     if model.state is not None:
         meta["state"] = model.state.meta
         tensors |= {_STATE + name: np.ascontiguousarray(array) for name, array in model.state.tensors.items()}
@@ -245,49 +378,6 @@ def model_bytes(model: Model) -> bytes:
     data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
     check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return data
-
-
-def _tree_meta(tree: Tree) -> dict[str, Any]:
-    row_map = tree.input_map
-    return {
-        "routing": tree.routing,
-        "input_map": row_map and {"constant": row_map.constant, "unit_rows": row_map.unit_rows},
-        "weights": _weights_kind(tree),
-    }
-
-
-def _weights_kind(tree: Tree) -> Any:
-    if sparse.issparse(tree.weights):
-        return [int(size) for size in tree.weights.shape]
-    return "dense" if tree.weights.shape[0] else None
-
-
-def _tree_tensors(tree: Tree) -> Tensors:
-    found: dict[str, Any] = {name: getattr(tree, name) for name in _REQUIRED}
-    # Arrays that say nothing are left out, so a file does not show which learner spelled them out.
-    if tree.missing_go_to_left.any():
-        found["missing_go_to_left"] = tree.missing_go_to_left
-    if tree.category_bits.size or (tree.category_offset != -1).any():
-        found |= {"category_offset": tree.category_offset, "category_bits": tree.category_bits}
-    if tree.weights.shape[0] or (tree.linear_row != -1).any():
-        found["linear_row"] = tree.linear_row
-    if tree.schema.any_categories:
-        found["schema.n_categories"] = tree.schema.n_categories
-    found["schema.spread"] = tree.schema.spread
-    if sparse.issparse(tree.weights):
-        weights: Any = tree.weights
-        found |= dict(zip(_SPARSE, (weights.data, weights.indices, weights.indptr)))
-    elif tree.weights.shape[0]:
-        found["weights"] = tree.weights
-    found["leaf_value"] = tree.leaf_value
-    if tree.input_map is not None:
-        found |= {f"input_map.{name}": getattr(tree.input_map, name) for name in _MAP_ARRAYS}
-    if tree.leaf_models is not None:
-        found |= {"leaf_models.coef": tree.leaf_models.coef, "leaf_models.intercept": tree.leaf_models.intercept}
-    dtypes = _REQUIRED | _OPTIONAL
-    tensors = {name: np.ascontiguousarray(a, dtypes[name][0]) for name, a in found.items() if a is not None}
-    # Adding 0 turns -0.0 into 0.0: equal trees, equal bytes.
-    return {name: a + 0.0 if a.dtype == np.float64 else a for name, a in tensors.items()}
 
 
 def _categories_to_json(schema: Schema) -> Any:
@@ -305,56 +395,57 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     """Read and verify a model file; any content gives a Model or a ModelFileError."""
     name = os.fspath(path)
     try:
-        meta, tensors, size = read_tensors(path)
-        return _model(meta, tensors, size)
+        meta, tensors = read_tensors(path)
+        return _model(meta, tensors)
     except (ValueError, TypeError, OverflowError, RecursionError, MemoryError) as error:
         reason = " ".join(str(error).split())[:400] or type(error).__name__
         raise ModelFileError(f"{name}: {reason}") from error
 
 
-def _model(meta: dict[str, Any], tensors: Tensors, size: int) -> Model:
+def _model(meta: dict[str, Any], tensors: Tensors) -> Model:
     number = meta.get("format")
     expect(type(number) is int, "the metadata has no format number")
-    if number != FORMAT:
-        raise ModelFileError(f"the file has format {number}, this version of boscage reads format {FORMAT}.")
-    expect_keys(meta, {"format", "kind", "classes", "schema", "tree"}, {"state"}, "the metadata")
-    kind, state = meta["kind"], meta.get("state")
-    expect(type(kind) is str and kind.isidentifier() and len(kind) < 100, "kind must be the name of an estimator")
-    expect(state is None or type(state) is dict, "state must be an object")
-    own = {name: array for name, array in tensors.items() if not name.startswith(_STATE)}
+    if number != FORMAT and number not in _OLD_FORMATS:
+        raise ModelFileError(
+            f"the file has format {number}, this version of boscage reads formats up to {FORMAT}. Install a newer one."
+        )
     extra = {name.removeprefix(_STATE): array for name, array in tensors.items() if name.startswith(_STATE)}
+    own = {name: array for name, array in tensors.items() if not name.startswith(_STATE)}
+    if number == 1:
+        meta, own = upgrade(meta, own)
+    keys = {"format", "version", "kind", "target", "schema", "trees", "parameters"}
+    expect_keys(meta, keys, {"state"}, "the metadata")
+    kind, version, state = meta["kind"], meta["version"], meta.get("state")
+    expect(type(kind) is str and kind.isidentifier() and len(kind) < 100, "kind must be the name of an estimator")
+    expect(number == 1 or (type(version) is str and len(version) < 100), "version must be a string")
+    expect(state is None or type(state) is dict, "state must be an object")
     expect(state is not None or not extra, "there are state tensors but no state")
-    classes = labels_from_json(meta["classes"])
-    tree = None
-    if meta["tree"] is None:
-        expect(not own, "there are tensors of a tree but no tree")
-        schema = _schema(meta["schema"], own, size)
-        check_schema(schema)
-    else:
-        _check_tensors(own)
-        schema = _schema(meta["schema"], own, size)
-        tree = _tree(meta["tree"], schema, own)
-        tree.check()
-        expect(len(classes) == tree.n_classes, f"there are {len(classes)} labels for {tree.n_classes} classes")
-    # LOMTreeClassifier once had two modes, told apart by the second number of its configuration.
-    config = extra.get("config.integers", np.empty(0))
-    if kind == "LOMTreeClassifier" and config.shape == (10,) and config[1] == 0:
-        kind = "OnlineTreeClassifier"
-    return Model(kind, classes, tree, None if state is None else ModelState(extra, state), schema)
+    classes, n_outputs = _target(meta["target"])
+    given, omitted = (None, ()) if number == 1 else parameters_from_json(meta["parameters"])
+    schema = _schema(meta["schema"], {name: own.pop(name) for name in _SCHEMA_TENSORS if name in own})
+    expect(meta["trees"] is not None or not own, "there are tensors of a tree but no tree")
+    target: Target = "numbers" if classes is None else "classes"
+    trees = () if meta["trees"] is None else unpack_trees(meta["trees"], schema, target, own)
+    own_state = None if state is None else ModelState(extra, state)
+    model = Model(kind, schema, classes, trees, n_outputs, given, omitted, own_state, version, number)
+    for tree in trees:
+        found = "labels" if classes is not None else "outputs"
+        expect(tree.n_outputs == model.width, f"there are {model.width} {found} for {tree.n_outputs} {target}")
+    _check_trees(model)
+    return model
 
 
-def _check_tensors(tensors: Tensors) -> None:
-    known = _REQUIRED | _OPTIONAL
-    for name, array in tensors.items():
-        expect(name in known, f"unknown tensor {name!r}")
-        dtype, ndim = known[name]
-        expect(array.dtype == dtype, f"tensor {name} must be {dtype}, is {array.dtype}")
-        expect(array.ndim == ndim, f"tensor {name} must have {ndim} dimension(s), has {array.ndim}")
-    for name in _REQUIRED:
-        expect(name in tensors, f"tensor {name} is missing")
+def _target(meta: Any) -> tuple[npt.NDArray[Any] | None, int]:
+    expect(type(meta) is dict and len(meta) == 1, "target must be classes or numbers")
+    if "classes" in meta:
+        return labels_from_json(meta["classes"]), 1
+    expect_keys(meta, {"numbers"}, set(), "target")
+    n_outputs = meta["numbers"]
+    expect(type(n_outputs) is int and 1 <= n_outputs < 1 << 31, "numbers must be an integer from 1")
+    return None, n_outputs
 
 
-def _schema(meta: Any, tensors: Tensors, size: int) -> Schema:
+def _schema(meta: Any, tensors: Tensors) -> Schema:
     expect_keys(meta, {"n_features", "dtype", "feature_names", "categories"}, set(), "schema")
     d, names, categories = meta["n_features"], meta["feature_names"], meta["categories"]
     # A small file must not ask for much memory.
@@ -362,6 +453,8 @@ def _schema(meta: Any, tensors: Tensors, size: int) -> Schema:
     expect(type(meta["dtype"]) is str, "dtype must be a string")
     expect(names is None or type(names) is list, "feature_names must be a list")
     expect(categories is None or type(categories) is dict, "categories must be an object")
+    for name, array in tensors.items():
+        expect(array.dtype == _SCHEMA_TENSORS[name], f"tensor {name} must be {_SCHEMA_TENSORS[name]}")
     columns: list[tuple[Any, ...] | None] | None = None
     if categories is not None:
         columns = [None] * d
@@ -377,56 +470,3 @@ def _schema(meta: Any, tensors: Tensors, size: int) -> Schema:
         None if columns is None else tuple(columns),
         tensors.get("schema.spread"),
     )
-
-
-def _tree(meta: Any, schema: Schema, tensors: Tensors) -> Tree:
-    expect_keys(meta, {"routing", "input_map", "weights"}, set(), "tree")
-    expect(type(meta["routing"]) is str, "routing must be a string")
-    row_map = _input_map(meta["input_map"], tensors)
-    models = None
-    if "leaf_models.coef" in tensors or "leaf_models.intercept" in tensors:
-        expect("leaf_models.coef" in tensors and "leaf_models.intercept" in tensors, "half the leaf models are missing")
-        models = LeafModels(tensors["leaf_models.coef"], tensors["leaf_models.intercept"])
-    plain = (*_REQUIRED, "missing_go_to_left", "category_offset", "category_bits", "linear_row", "leaf_value")
-    return Tree(
-        **{name: tensors[name] for name in plain if name in tensors},
-        schema=schema,
-        routing=meta["routing"],
-        weights=_weights(meta["weights"], tensors),
-        input_map=row_map,
-        leaf_models=models,
-    )
-
-
-def _input_map(meta: Any, tensors: Tensors) -> InputMap | None:
-    arrays = {name: tensors[f"input_map.{name}"] for name in _MAP_ARRAYS if f"input_map.{name}" in tensors}
-    if meta is None:
-        expect(not arrays, "there are input_map tensors but no input_map")
-        return None
-    expect_keys(meta, {"constant", "unit_rows"}, set(), "input_map")
-    constant = meta["constant"]
-    expect(constant is None or type(constant) is float, "input_map.constant must be null or a decimal number")
-    expect(type(meta["unit_rows"]) is bool, "input_map.unit_rows must be true or false")
-    return InputMap(**arrays, constant=constant, unit_rows=meta["unit_rows"])
-
-
-def _weights(meta: Any, tensors: Tensors) -> Any:
-    present = [name for name in _SPARSE if name in tensors]
-    expect((meta == "dense") == ("weights" in tensors), "weights and the tensors do not agree")
-    if type(meta) is not list:
-        expect(meta in (None, "dense") and not present, "weights must be null, 'dense' or a shape")
-        return tensors.get("weights")
-    expect(len(meta) == 2 and all(type(size) is int and size >= 0 for size in meta), "weights: not a shape")
-    expect(len(present) == 3, "weights: the CSR arrays are not complete")
-    data, indices, indptr = (tensors[name] for name in _SPARSE)
-    rows, columns = meta
-    expect(indptr.size == rows + 1 and data.size == indices.size, "weights: the CSR arrays do not fit their shape")
-    # Verified before scipy sees them: its own checks trust the order of the offsets.
-    expect(
-        indptr[0] == 0 and indptr[-1] == data.size and bool((np.diff(indptr) >= 0).all()), "weights.indptr is broken"
-    )
-    expect(bool(((indices >= 0) & (indices < columns)).all()), "weights.indices: column out of range")
-    same_row = np.ones(max(indices.size - 1, 0), np.bool_)
-    same_row[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < indices.size)] - 1] = False
-    expect(bool((np.diff(indices)[same_row] > 0).all()), "weights.indices must increase within a row")
-    return sparse.csr_array((data, indices, indptr), shape=(rows, columns))

@@ -21,7 +21,7 @@ from boscage._progress import Progress
 from boscage._threads import n_threads
 from boscage._validation import Dataset, fit_data
 from boscage.files import saveable
-from boscage.tree import Tree
+from boscage.tree import LINEAR, Tree
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _NO_LIMIT = 2**62
@@ -259,7 +259,7 @@ def _as_start(start: Any, n_features: int) -> tuple[npt.NDArray[Any], ...]:
         raise ValueError(
             f"warm_start_tree has {tree.n_features} columns, X has {n_features}. Pass a tree on these columns."
         )
-    if (tree.feature < -1).any() or (tree.category_offset >= 0).any():
+    if (tree.feature == LINEAR).any() or (tree.category_offset >= 0).any():
         raise ValueError(
             "warm_start_tree has linear or category tests. Pass a tree with axis tests x <= threshold only."
         )

@@ -17,7 +17,7 @@ from boscage._distinct import distinct_rows, native_rows
 from boscage._grow import Job
 from boscage._predict import apply
 from boscage._progress import Progress
-from boscage.tree import LINEAR, Floats, Int64s, Tree
+from boscage.tree import LEAF, LINEAR, Floats, Int64s, Tree
 
 __all__ = ["Polish"]
 
@@ -187,7 +187,7 @@ def as_linear(tree: Tree) -> Tree:
     weights[is_linear] = known.toarray() if sparse.issparse(known) else known
     axis = np.flatnonzero(~is_linear)
     weights[axis, tree.feature[inner[axis]]] = 1.0
-    feature, row = np.full(tree.node_count, -1, np.int32), np.full(tree.node_count, -1, np.int32)
+    feature, row = np.full(tree.node_count, LEAF, np.int32), np.full(tree.node_count, -1, np.int32)
     feature[inner], row[inner] = LINEAR, np.arange(len(inner))
     nowhere = np.zeros(tree.node_count, bool)
     return replace(tree, feature=feature, linear_row=row, weights=weights, missing_go_to_left=nowhere)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from boscage import _core
-from boscage.tree import Tree
+from boscage.tree import LEAF, Tree
 
 
 def _path(tree: Tree) -> dict[str, npt.NDArray[np.float64]]:
@@ -70,7 +70,7 @@ def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
         tree,
         children_left=np.where(is_split, number[tree.children_left[order]], -1),
         children_right=np.where(is_split, number[tree.children_right[order]], -1),
-        feature=at_splits(tree.feature, -1),
+        feature=at_splits(tree.feature, LEAF),
         threshold=at_splits(tree.threshold, 0.0),
         missing_go_to_left=at_splits(tree.missing_go_to_left, False),
         category_offset=offset,

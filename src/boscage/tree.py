@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from boscage.explain import Explanation
 
 LEAF = -1
-"""``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf."""
-LINEAR = -2
-"""``feature`` of a node whose test is a row of ``weights``."""
+"""``feature`` of a leaf, and ``children_left``/``children_right`` of a leaf; better ask ``Tree.is_leaf``."""
+LINEAR = -3
+"""``feature`` of a node whose test is a row of ``weights``; not −2, which marks a leaf in scikit-learn's trees."""
 ROUTINGS = ("hard", "linear", "logistic")
+TARGETS = ("classes", "numbers")
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Bytes: TypeAlias = npt.NDArray[np.uint8]
@@ -34,6 +35,7 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 Weights: TypeAlias = "Floats | sparse.csr_array"
 Routing: TypeAlias = Literal["hard", "linear", "logistic"]
+Target: TypeAlias = Literal["classes", "numbers"]
 Label: TypeAlias = "str | int | float | bool"
 
 _BOOL, _UINT8, _INT32 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32)
@@ -187,7 +189,7 @@ _OPTIONAL_NODE_ARRAYS: tuple[tuple[str, int, np.dtype[Any]], ...] = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree(Record):
-    """A decision tree of n nodes over d columns and K classes.
+    """A decision tree of n nodes over d columns, for K classes or K numbers.
 
     Node 0 is the root and children have larger numbers than their parent. Arrays are taken over without a copy
     where their type allows, and shown read-only; call :meth:`check` on a tree that was not made by a learner.
@@ -197,11 +199,12 @@ class Tree(Record):
     children_left, children_right : int32 arrays of shape (n,)
         Node numbers of the children, −1 at a leaf.
     feature : int32 array of shape (n,)
-        Column of an axis or category test (≥ 0), −1 at a leaf, −2 at a linear test.
+        Column of an axis or category test (≥ 0), −1 at a leaf, −3 at a linear test. To find leaves use ``is_leaf``:
+        scikit-learn's marks of a leaf (``feature == -2``, ``threshold == -2``) do not occur here.
     threshold : float64 array of shape (n,)
         Axis test: left if x ≤ threshold. Linear test: right if w·x > threshold. 0 elsewhere.
     value : float64 array of shape (n, K)
-        Class fractions of the training weight at every node.
+        Class fractions of the training weight at every node; with ``target="numbers"`` the numbers predicted there.
     n_node_samples : int64 array of shape (n,)
         Training rows at the node (for soft routing: rows that can reach it).
     weighted_n_node_samples : float64 array of shape (n,)
@@ -228,6 +231,8 @@ class Tree(Record):
         Applied to rows before linear tests.
     leaf_models : LeafModels, optional
         Linear models in the leaves, used in place of ``leaf_value``.
+    target : {"classes", "numbers"}, default="classes"
+        What ``value`` and ``leaf_value`` hold: class fractions, which sum to 1, or any finite numbers.
 
     Examples
     --------
@@ -260,6 +265,7 @@ class Tree(Record):
     leaf_value: Floats | None = None
     input_map: InputMap | None = None
     leaf_models: LeafModels | None = None
+    target: Target = "classes"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -283,7 +289,7 @@ class Tree(Record):
             count(self.node_count, "node"),
             count(self.n_leaves, "lea", "ves") if self.n_leaves != 1 else "1 leaf",
             f"depth {self.max_depth}",
-            count(self.n_classes, "class", "es"),
+            count(self.n_outputs, "output") if self.target == "numbers" else count(self.n_outputs, "class", "es"),
             count(self.n_features, "feature"),
             f"{self.routing} routing",
         ]
@@ -302,9 +308,16 @@ class Tree(Record):
         return int(np.count_nonzero(self.children_left < 0))
 
     @property
-    def n_classes(self) -> int:
-        """Number of classes K."""
+    def n_outputs(self) -> int:
+        """Number of columns K of ``value``: classes, or numbers predicted for a row."""
         return int(self.value.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K; a tree of numbers has none and raises a ValueError."""
+        if self.target != "classes":
+            raise ValueError("This tree predicts numbers and has no classes. Use n_outputs.")
+        return self.n_outputs
 
     @property
     def n_features(self) -> int:
@@ -323,7 +336,7 @@ class Tree(Record):
 
     @cached_property
     def is_leaf(self) -> Bools:
-        """Whether each node is a leaf."""
+        """Whether each node is a leaf: the way to ask, rather than by the numbers in ``feature``."""
         return frozen_array(self.children_left < 0, _BOOL)
 
     @cached_property

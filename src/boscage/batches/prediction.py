@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from boscage._frames import as_frame
 from boscage._progress import Progress
+from boscage._whole_file import whole_file
 from boscage.batches.source import open_source
 
 
@@ -31,27 +33,19 @@ def predict_batches(
     except ImportError as error:
         raise ImportError("predict_batches writes Parquet and needs pyarrow (pip install 'boscage[dask]')") from error
     opened = open_source(source, target, needs_target=False)
-    part = f"{os.fspath(path)}.part"  # a file under the wanted name is always complete
-    writer, n = None, 0
-    try:
-        with Progress("predicting: rows", estimator.verbose) as progress:
-            for X in _inputs(estimator, opened.given(), target):
-                table = pa.table(_columns(estimator, X, proba))
-                if writer is None:
-                    writer = pq.ParquetWriter(part, table.schema)
-                writer.write_table(table)
-                n += table.num_rows
-                if progress.callback is not None:
-                    progress(n)
+    n = 0
+    with whole_file(path) as draft, ExitStack() as files, Progress("predicting: rows", estimator.verbose) as progress:
+        writer: Any = None
+        for X in _inputs(estimator, opened.given(), target):
+            table = pa.table(_columns(estimator, X, proba))
+            if writer is None:
+                writer = files.enter_context(pq.ParquetWriter(draft, table.schema))
+            writer.write_table(table)
+            n += table.num_rows
+            if progress.callback is not None:
+                progress(n)
         if writer is None:
             raise ValueError("source holds no rows. Pass at least one batch with rows.")
-        writer.close()
-        os.replace(part, path)
-    finally:
-        if writer is not None and writer.is_open:
-            writer.close()
-        if os.path.exists(part):
-            os.remove(part)
     return n
 
 

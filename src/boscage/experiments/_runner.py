@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from boscage._whole_file import save_figure, write_whole
 
 PAPERS = {
     "lomtree": "lomtree",
@@ -79,7 +80,7 @@ class Job:
             start = time.monotonic()
             known = {"name": name, "settings": settings, "result": work(), "seconds": time.monotonic() - start}
             self.results[key] = known
-            write_text(self.store, json.dumps(self.results, indent=1, sort_keys=True) + "\n")
+            write_whole(self.store, json.dumps(self.results, indent=1, sort_keys=True) + "\n")
             self.tell(f"{self.paper}: {name} ({known['seconds']:.1f} s)")
         self._cells += 1
         self._show(name)
@@ -108,7 +109,7 @@ class Job:
     def write(self, name: str, text: str) -> None:
         """Write a text file into the output folder."""
         path = self.out / name
-        write_text(path, text)
+        write_whole(path, text)
         self.written.append(path)
 
     def picture(self, name: str, draw: Callable[[Any], None], size: tuple[float, float] = (7.0, 4.4)) -> None:
@@ -118,19 +119,12 @@ class Job:
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         path = self.out / name
-        figure.savefig(path, dpi=110, metadata={"Software": None})
+        save_figure(figure, path, dpi=110, metadata={"Software": None})
         self.written.append(path)
 
 
 def _key(name: str, settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-    draft = path.with_name(f".{path.name}.tmp")
-    draft.write_text(text, encoding="utf-8")
-    os.replace(draft, path)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

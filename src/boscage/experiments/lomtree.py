@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boscage._whole_file import save_figure
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments._runner import Job, markdown_table
 from boscage.experiments._vowpal import has_vw, vw
@@ -202,7 +203,7 @@ def _save(job: Job, figure: Any, number: int) -> None:
     import matplotlib.pyplot as plt
 
     path = job.out / f"lomtree-figure-{number}.png"
-    figure.savefig(path, dpi=110)
+    save_figure(figure, path, dpi=110)
     plt.close(figure)
     job.written.append(path)
     job.tell(f"{job.paper}: figure {number}")

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from boscage._whole_file import save_figure
 from boscage.datasets import load_dataset
 from boscage.datasets.planes import make_hyperplane, make_xor
 from boscage.experiments._runner import Job, markdown_table
@@ -133,7 +134,7 @@ def _picture(job: Job, name: str, draw: Callable[[Any], None]) -> None:
     fig, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
     draw(ax)
     path = job.out / f"stochastic-{name}.png"
-    fig.savefig(path, dpi=110)
+    save_figure(fig, path, dpi=110)
     plt.close(fig)
     job.written.append(path)
 

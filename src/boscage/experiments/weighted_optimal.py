@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from boscage._whole_file import save_figure
 from boscage.datasets.optimal import (
     bias_class_weights,
     bias_error_weights,
@@ -189,7 +190,7 @@ def _figure(job: Job, figure: int) -> None:
         ax.set_title(f"{title}\nweighted loss {outcome['loss']:.3f}, {outcome['leaves']} leaves{proof}")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, markerscale=3)
     path = job.out / f"weighted-optimal-figure-{figure}.png"
-    fig.savefig(path, dpi=110)
+    save_figure(fig, path, dpi=110)
     plt.close(fig)
     job.written.append(path)
     job.tell(f"{job.paper}: figure {figure}")

@@ -21,6 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 
+from boscage._whole_file import save_figure
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments import _wodt_trees as trees
 from boscage.experiments._runner import Job, markdown_table
@@ -265,7 +266,7 @@ def _picture(plan: _Plan, name: str, draw: Callable[[Any, Any], None], size: tup
     fig = plt.figure(figsize=size, layout="constrained")
     draw(plt, fig)
     path = plan.job.out / f"wodt-{name}.png"
-    fig.savefig(path, dpi=100)
+    save_figure(fig, path, dpi=100)
     plt.close(fig)
     plan.job.written.append(path)
 

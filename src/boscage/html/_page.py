@@ -15,6 +15,7 @@ from boscage._colors import class_colors, hex_color
 from boscage._column_facts import column_ranges
 from boscage._describe import PRETTY, Describer
 from boscage._importances import feature_importances
+from boscage._whole_file import write_whole
 from boscage.export import export_text
 from boscage.html._assets import page
 from boscage.html._encode import embed_json, encode_array, encode_matrix
@@ -38,7 +39,7 @@ def to_html(
     max_terms: int = 5,
     show_missing: bool | npt.ArrayLike | None = None,
     units: str = "original",
-) -> str:
+) -> str | Path:
     """Write a tree as one self-contained, interactive web page.
 
     The page shows the tree with branches that open and close, the class mixture of every node, each test in the
@@ -51,7 +52,7 @@ def to_html(
     tree : Tree
         The tree.
     path : str or path, optional
-        Where to write the page. Default: only return it.
+        Where to write the page. Default: return it as text.
     X : array of shape (n, d), optional
         Rows to choose from, float32 or float64, categories as codes. **They are embedded in the page**; without them
         the page has a form to type values into and holds no data but the tree.
@@ -66,8 +67,8 @@ def to_html(
 
     Returns
     -------
-    str
-        The page.
+    str or Path
+        The page; or, if it was written to a file, the path.
 
     Examples
     --------
@@ -93,10 +94,10 @@ def to_html(
         units=units,
     )
     text = page(title, fragment)
-    if path is not None:
-        # A half of a character pair in a name cannot be written as UTF-8.
-        Path(path).write_bytes(text.encode("utf-8", errors="xmlcharrefreplace"))
-    return text
+    if path is None:
+        return text
+    # A half of a character pair in a name cannot be written as UTF-8.
+    return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
 
 
 def tree_fragment(

@@ -1,5 +1,6 @@
 // What Python embedded becomes a tree: typed arrays with the names they have in boscage.tree.Tree.
 
+const LINEAR = -3; // in `feature`: the test is a row of `weights`; leaves have -1
 const ARRAY_TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u1: Uint8Array };
 
 function decodeArray(found) {

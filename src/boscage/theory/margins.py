@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from boscage.tree import Floats, Schema, Tree
+from boscage.tree import LEAF, LINEAR, Floats, Schema, Tree
 
 _LARGEST_DEPTH = 14
 
@@ -97,7 +97,7 @@ def margin_tree(w: npt.ArrayLike, depth: int) -> Tree:
     return Tree(
         children_left=left,
         children_right=np.where(left >= 0, left + 1, -1),
-        feature=np.where(left >= 0, -2, -1),
+        feature=np.where(left >= 0, LINEAR, LEAF),
         threshold=np.zeros(n),
         value=np.stack([1 - label, label], axis=1),
         n_node_samples=np.ones(n),
