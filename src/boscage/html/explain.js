@@ -43,8 +43,12 @@ function stepSentence(tree, node, next, { row, reach }) {
   if (test.column >= 0) return columnSentence(tree, test.column, row.x[test.column], relation);
   const subject = test.test || test.card;
   if (!tree.soft) return `${subject} = ${formatNumber(shownScore(tree, node, row))} ${relation}`;
-  const probability = (reach[next] / reach[node]).toFixed(2);
-  return `${isRight ? "right" : "left"} with probability ${probability}: ${subject}`;
+  return `${sideSentence(tree, node, next, reach)}: ${subject}`;
+}
+
+// Where a row went at a soft test, without the test.
+function sideSentence(tree, node, next, reach) {
+  return `${sideWord(tree, next)} with probability ${(reach[next] / reach[node]).toFixed(2)}`;
 }
 
 function columnSentence(tree, column, x, relation) {

@@ -47,7 +47,11 @@ class PathView {
   }
 
   testWords(node, next) {
-    const sentence = stepSentence(this.tree, node, next, this.state.found);
+    const { found } = this.state;
+    // A soft test is long; it is in the panel of its node.
+    const sentence = this.tree.soft
+      ? sideSentence(this.tree, node, next, found.reach)
+      : stepSentence(this.tree, node, next, found);
     const side = this.tree.soft ? [] : [" ", element("span", { className: "bosc-fact" }, `→ ${sideWord(this.tree, next)}`)];
     const line = element("span", {}, sentence, ...side);
     return testParts(this.tree, node).column >= 0 ? [line] : [line, this.parts(node)];
