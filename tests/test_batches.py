@@ -700,11 +700,9 @@ def test_axis_trees_with_enough_bins_are_exact(tmp_path):
     assert saved(tree, tmp_path) == expected
 
 
-def test_axis_trees_need_bins_and_take_no_categories():
+def test_axis_trees_need_bins():
     with pytest.raises(IncompatibleParts, match="max_bins=255"):
         TopDownTreeClassifier("axis").fit_batches([(np.eye(2), [0, 1])])
-    with pytest.raises(IncompatibleParts, match="categorical_features"):
-        TopDownTreeClassifier(Axis(max_bins=4), categorical_features=[0]).fit_batches([(np.eye(2), [0, 1])])
 
 
 @pytest.mark.parametrize("settings", [{"leaf": "linear"}, {"polish": "soft"}])

@@ -141,7 +141,12 @@ def _kinds() -> str:
 
 
 def dataset_pieces(
-    dataset: Any, target: str | None, weight: str | None, needs_target: bool, drop: Collection[str]
+    dataset: Any,
+    target: str | None,
+    weight: str | None,
+    needs_target: bool,
+    wanted: Sequence[str] | None,
+    drop: Collection[str],
 ) -> Callable[[], Iterator[Piece]]:
     """Return a function that begins to read a dataset: pieces in the order of its rows."""
     if needs_target:
@@ -151,6 +156,10 @@ def dataset_pieces(
     for name in drop:
         check_columns(dataset.schema.names, None, None, drop=name)
     columns = [name for name in dataset.schema.names if name not in drop]
+    if wanted is not None:
+        check_columns(columns, None, None, columns=wanted)
+        present = [name for name in (target, weight) if name in columns]
+        columns = list(dict.fromkeys([*wanted, *present]))
     rows = max(4096, min(BATCH_ROWS, BATCH_BYTES // (8 * len(columns)) // 4096 * 4096))
     return lambda: _read(dataset, columns, rows)
 
@@ -258,11 +267,23 @@ def _read_csv(dataset: Any, fragment: Any, columns: list[str], rows: int) -> Ite
         yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:
+def check_columns(
+    names: Sequence[str],
+    target: str | None,
+    weight: str | None,
+    drop: str | None = None,
+    columns: Sequence[str] = (),
+) -> None:
     """Refuse names that are not columns of a source, or are two things at once."""
-    for role, name in (("target", target), ("weight", weight), ("drop", drop)):
+    for role, name in (
+        ("target", target),
+        ("weight", weight),
+        ("drop", drop),
+        *(("columns", name) for name in columns),
+    ):
         if name is not None and name not in names:
             shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
-            raise ValueError(f"{role}={name!r} is not a column of the source. Its columns are {shown}.")
+            given = f"{role}={name!r}" if role != "columns" else f"columns holds {name!r}, which"
+            raise ValueError(f"{given} is not a column of the source. Its columns are {shown}.")
     if target is not None and target == weight:
         raise ValueError(f"weight={weight!r} is the column of labels too. Pass another column, or None.")
