@@ -119,7 +119,7 @@ def settle(column: Labelled, shown: str) -> tuple[npt.NDArray[np.float64], tuple
 
 def sorted_labels(found: list[Any], shown: str) -> tuple[Label, ...]:
     """Return labels as Python values in the order of their codes: sorted, never as they happen to appear."""
-    labels = [_plain(label, shown) for label in found]
+    labels = list(dict.fromkeys(_plain(label, shown) for label in found))
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(
             f"X mixes text and numbers in the categorical column {shown}. Make them all text, for example with "

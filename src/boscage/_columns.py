@@ -6,7 +6,7 @@ which columns are categories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
@@ -151,6 +151,23 @@ def table_names(X: Any) -> list[Any]:
 def select(X: Any, names: Sequence[Any]) -> Any:
     """Return some columns of a table."""
     return as_table(X).select(list(names)) if hasattr(X, "select") and not hasattr(X, "iloc") else X[list(names)]
+
+
+def as_categories(table: Any, names: Collection[str]) -> Any:
+    """Return an Arrow table in which these columns are categories of text, whatever their type was."""
+    import pyarrow as pa
+
+    table = as_table(table) if names else table
+    for name in names:
+        j = table.schema.get_field_index(name)
+        if j < 0:
+            continue
+        column = arrow_labels(table.column(j))
+        labels = [None if label is None else str(label) for label in column.labels]
+        codes = pa.array(column.codes, mask=column.codes < 0)
+        coded = pa.DictionaryArray.from_arrays(codes, pa.array(labels, pa.string()))
+        table = table.set_column(j, name, coded)
+    return table
 
 
 def columns_of(

@@ -48,14 +48,14 @@ def write_page(path: Path, model: Any, table: Table | None, target: str | None, 
     if table is None:
         page: str = model.to_html(path, title=title)
         return page
-    labels = labels_of(table, target or "y") if target is not None or "y" in table.columns else None
+    labels = labels_of(table, target or "y") if target is not None or "y" in table.names else None
     with _columns_are_in_order():
         page = model.to_html(path, _rows(model, table), labels, title=title)
     return page
 
 
 def _rows(model: Any, table: Table) -> Any:
-    rows = prediction_rows(table, *model_columns(model))
+    rows = prediction_rows(table, *model_columns(model)[:2])
     if rows.shape[0] == 0:
         raise DataFileError(f"{table.source}: holds no rows")
     return rows
@@ -99,11 +99,9 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     if kind in (".csv", ".json"):
         path.write_text(render(predictions, as_json=kind == ".json"), encoding="utf-8")
     elif kind in (".parquet", ".pq"):
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet
-        except ImportError as error:
-            raise DataFileError(f"{path}: writing Parquet needs the package pyarrow (pip install pyarrow)") from error
+        import pyarrow as pa
+        import pyarrow.parquet
+
         pa.parquet.write_table(pa.table(_columns(predictions)), path)
     else:
         raise DataFileError(f"{path}: the ending {path.suffix!r} is not known; use .csv, .json or .parquet")

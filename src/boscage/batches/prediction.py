@@ -31,11 +31,9 @@ def predict_batches(
     source, path, target, proba, columns
         As in ``predict_batches`` of the estimator.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("predict_batches writes Parquet and needs pyarrow (pip install 'boscage[dask]')") from error
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     opened = open_source(source, target, needs_target=False, columns=columns)
     part = f"{os.fspath(path)}.part"  # a file under the wanted name is always complete
     writer, n = None, 0

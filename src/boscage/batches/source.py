@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from boscage._columns import NUMBERS_ONLY, CategoryRule, columns_of, is_table, select, table_names
+from boscage._columns import NUMBERS_ONLY, CategoryRule, as_categories, columns_of, is_table, select, table_names
 from boscage.batches.arrow import Memory, arrow_batch
 from boscage.batches.files import Piece, check_columns, dataset_pieces, files_dataset, is_dataset, is_path, read_ahead
 from boscage.batches.rows import RawBatch
@@ -39,6 +39,8 @@ class Source:
         Columns of labels and weights in batches that are tables.
     columns : sequence of str, optional
         Columns to learn from, in batches that are tables; files are read without the others.
+    text : collection of str, default=()
+        Columns of files that are categories of text.
     reads_files : bool, default=False
         Whether other threads may read ahead; iterators of the user's are used in the caller's.
     """
@@ -50,12 +52,14 @@ class Source:
         weight: str | None,
         *,
         columns: Sequence[str] | None = None,
+        text: Collection[str] = (),
         reads_files: bool = False,
     ) -> None:
         self.start = start
         self.target = target
         self.weight = weight
         self.columns = columns
+        self.text = text
         self.reads_files = reads_files
         self.categories = NUMBERS_ONLY
 
@@ -82,7 +86,7 @@ class Source:
 
     def take_apart(self, table: Any, memory: Memory) -> RawBatch:
         """Make a batch of a table; its columns lie in the memory."""
-        return arrow_batch(table, self.target, self.weight, self.categories, memory)
+        return arrow_batch(as_categories(table, self.text), self.target, self.weight, self.categories, memory)
 
 
 def open_source(
@@ -94,6 +98,7 @@ def open_source(
     categories: CategoryRule = NUMBERS_ONLY,
     columns: Sequence[str] | None = None,
     drop: Collection[str] = (),
+    text: Collection[str] = (),
 ) -> Source:
     """Make a `Source` of what the user passed.
 
@@ -112,28 +117,26 @@ def open_source(
         Columns of tables to learn from. Default: all but ``target`` and ``weight``.
     drop : collection of str, default=()
         Columns of files that are not read.
+    text : collection of str, default=()
+        Columns of files that are read as text and are categories, however many levels they have.
     """
     if isinstance(columns, str) or (columns is not None and not all(isinstance(name, str) for name in columns)):
         raise TypeError(f"columns={columns!r} is not allowed. Pass a list of column names, or None for all.")
-    opened = _opened(source, target, weight, needs_target, columns, drop)
+    if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
+        source = files_dataset(source, target, text)
+    if is_dataset(source):
+        for name in text:
+            check_columns(source.schema.names, None, None, text=name)
+        pieces = dataset_pieces(source, target, weight, needs_target, columns, drop)
+        opened = Source(pieces, target, weight, text=text, reads_files=True)
+    else:
+        opened = _opened(source, target, weight, columns)
     return opened.with_categories(categories)
 
 
-def _opened(
-    source: Any,
-    target: str | None,
-    weight: str | None,
-    needs_target: bool,
-    columns: Sequence[str] | None,
-    drop: Collection[str],
-) -> Source:
+def _opened(source: Any, target: str | None, weight: str | None, columns: Sequence[str] | None) -> Source:
     if isinstance(source, Source):
         return source
-    if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
-        source = files_dataset(source, target)
-    if is_dataset(source):
-        pieces = dataset_pieces(source, target, weight, needs_target, columns, drop)
-        return Source(pieces, target, weight, reads_files=True)
     if is_table(source):
         return Source(lambda: iter([source]), target, weight, columns=columns)
     if hasattr(source, "__next__"):
@@ -202,10 +205,10 @@ def raw_batch(
             raise ValueError("columns names columns of tables, and a batch holds an array. Pass columns=None.")
         X = select(X, _with_columns(table_names(X), columns))
     found = columns_of(_Batch(), X, rule)
-    names = None if found.names is None else tuple(found.names.tolist())
+    shown = None if found.names is None else tuple(found.names.tolist())
     given = None if w is None else w if np.ma.isMaskedArray(w) else np.asarray(w)
     n_bytes = found.matrix.nbytes + (0 if given is None else given.nbytes)
-    return RawBatch(found.matrix, _labels(y), given, names, n_bytes, found.labelled)
+    return RawBatch(found.matrix, _labels(y), given, shown, n_bytes, found.labelled)
 
 
 def _with_columns(names: Sequence[str], columns: Sequence[str], *others: str | None) -> list[str]:
