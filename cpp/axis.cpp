@@ -238,7 +238,7 @@ void AxisSearch::mark(int32_t id, const Cut& cut) {
     if (bin == column.bins) {
       goes_left[row] = cut.missing_left;
     } else if (column.kind == Column::Kind::category) {
-      goes_left[row] = (cut.categories[bin / 8] >> (bin % 8)) & 1;
+      goes_left[row] = has_category(cut.categories, bin);
     } else {
       goes_left[row] = bin < cut.position;
     }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "category_scan.hpp"
 #include "column_scan.hpp"
 
 namespace boscage {
@@ -51,6 +52,7 @@ std::optional<std::vector<BinStep>> AxisBatchGrowth::ask(int64_t most_numbers) {
     step.feature = test.feature;
     step.position = places_[static_cast<size_t>(place_of(id))].position;
     step.missing_left = test.missing_left;
+    step.categories = test.categories;
     step.step[0] = step_of(node.left);
     step.step[1] = step_of(node.right);
     if (std::binary_search(parents.begin(), parents.end(), id)) {
@@ -102,8 +104,12 @@ std::pair<Side, Side> AxisBatchGrowth::sides(const std::vector<double>& histogra
   both.first.class_weights.assign(static_cast<size_t>(classes_), 0.0);
   both.second.class_weights.assign(static_cast<size_t>(classes_), 0.0);
   const int64_t start = bins_.start[static_cast<size_t>(cut.feature)], bins = bins_.bins(cut.feature);
+  const auto goes_left = [&](int64_t bin) {
+    if (bin == bins) return cut.missing_left;
+    return cut.categories.empty() ? bin < cut.position : has_category(cut.categories, bin);
+  };
   for (int64_t bin = 0; bin <= bins; ++bin) {
-    Side& side = (bin < bins ? bin < cut.position : cut.missing_left) ? both.first : both.second;
+    Side& side = goes_left(bin) ? both.first : both.second;
     side.rows += static_cast<int64_t>(histogram[static_cast<size_t>(bins_.start.back() * classes_ + start + bin)]);
     for (int32_t k = 0; k < classes_; ++k)
       side.class_weights[static_cast<size_t>(k)] += histogram[static_cast<size_t>((start + bin) * classes_ + k)];
@@ -155,8 +161,10 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
                   place.histogram[(start + bin) * static_cast<size_t>(classes_) + static_cast<size_t>(present[c])];
           }
           using Criterion = std::decay_t<decltype(criterion)>;
-          const ColumnScan<Criterion, UnitRows<uint8_t>> scan{criterion, no_rows, view, scratch_};
-          Cut cut = scan.counted(places - 1);
+          const ColumnScan<Criterion, UnitRows<uint8_t>> numbers{criterion, no_rows, view, scratch_};
+          const CategoryScan<Criterion, UnitRows<uint8_t>> categories{criterion, no_rows, view, scratch_};
+          Cut cut = bins_.category[static_cast<size_t>(feature)] ? categories.counted(static_cast<uint32_t>(places - 1))
+                                                                  : numbers.counted(places - 1);
           cut.feature = feature;
           const SeenColumns seen{!cut.is_constant, cut.gain >= 0};
           if (cut.is_better_than(best)) best = std::move(cut);
@@ -183,8 +191,14 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
       },
       criterion_);
   measured.test.feature = best.feature;
-  measured.test.threshold = threshold(best);
   measured.test.missing_left = best.missing_left;
+  place.position = best.position;
+  if (!best.categories.empty()) {
+    measured.test.categories = std::move(best.categories);
+    place.proposal.tests.push_back(std::move(measured));
+    return;
+  }
+  measured.test.threshold = threshold(best);
   const int64_t missing = bins_.start[static_cast<size_t>(best.feature) + 1] - 1;
   if (place.histogram[static_cast<size_t>(bins_.start.back() * classes_ + missing)] == 0) {
     const auto weight = [](const Side& side) {
@@ -192,7 +206,6 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
     };
     measured.test.missing_left = weight(measured.left) > weight(measured.right);
   }
-  place.position = best.position;
   place.proposal.tests.push_back(std::move(measured));
 }
 

@@ -21,6 +21,7 @@ struct Bins {
   std::vector<int64_t> start;       // first place of each column, then the number of places
   std::vector<double> first, last;  // smallest and largest value of each bin, by place
   std::vector<uint8_t> exact;       // by column: every distinct value has a bin
+  std::vector<uint8_t> category;    // by column: bins are categories, without an order
   bool is_float = false;            // type of X
 
   int64_t columns() const { return static_cast<int64_t>(start.size()) - 1; }
@@ -34,6 +35,7 @@ struct BinStep {
   int32_t feature = 0;
   int64_t position = 0;  // bins that go left
   bool missing_left = false;
+  std::vector<uint8_t> categories;  // bit set of those that go left; empty for numbers
   int32_t step[2] = {-1, -1}, histogram[2] = {-1, -1};
 };
 

@@ -66,14 +66,17 @@ class Counter {
       while (at >= 0) {
         const BinStep& step = steps_[static_cast<size_t>(at)];
         const T x = rows_.X(begin + i, step.feature);
-        const int64_t start = edges_.start[static_cast<size_t>(step.feature)];
-        const bool left = std::isnan(x)
-                              ? step.missing_left
-                              : step.position > 0 && x <= edges_.last[static_cast<size_t>(start + step.position - 1)];
+        const bool left = std::isnan(x) ? step.missing_left : goes_left(step, x);
         if (step.histogram[!left] >= 0) scratch.histogram[static_cast<size_t>(i)] = step.histogram[!left];
         at = step.step[!left];
       }
     }
+  }
+
+  bool goes_left(const BinStep& step, T x) const {
+    if (!step.categories.empty()) return has_category(step.categories, static_cast<int64_t>(x));
+    const int64_t start = edges_.start[static_cast<size_t>(step.feature)];
+    return step.position > 0 && x <= edges_.last[static_cast<size_t>(start + step.position - 1)];
   }
 
   void add_column(int64_t begin, int64_t column, int64_t n, Scratch<T>& scratch) const {

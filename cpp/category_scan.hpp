@@ -26,10 +26,15 @@ struct CategoryScan {
 
   Cut search(const Column& column, std::span<const uint32_t> node_rows) const {
     count(column, node_rows);
+    return counted(column.bins);
+  }
+
+  // The best set where class weights and rows by category are known: scratch.sums and scratch.counts, missing last.
+  Cut counted(uint32_t categories) const {
     Cut cut;
     auto& present = scratch.sequence;
     present.clear();
-    for (uint32_t category = 0; category <= column.bins; ++category)
+    for (uint32_t category = 0; category <= categories; ++category)
       if (scratch.counts[category] > 0) present.push_back(category);
     if (present.size() <= 1) {
       cut.is_constant = true;
@@ -40,7 +45,7 @@ struct CategoryScan {
     for (const size_t c : leading_classes()) {
       sort_by_share(present, c, k);
       const Best best = scan_groups(criterion, groups, present, view, Start{}, scratch.scan);
-      if (best.gain > cut.gain) keep(cut, column, best, present);
+      if (best.gain > cut.gain) keep(cut, categories, best, present);
     }
     return cut;
   }
@@ -80,7 +85,7 @@ struct CategoryScan {
   }
 
   // Categories without rows here go where missing values go: with the heavier side unless some were missing.
-  void keep(Cut& cut, const Column& column, const Best& best, std::span<const uint32_t> sequence) const {
+  void keep(Cut& cut, uint32_t categories, const Best& best, std::span<const uint32_t> sequence) const {
     cut.gain = best.gain;
     cut.position = best.position;
     double left = 0;
@@ -89,15 +94,15 @@ struct CategoryScan {
     for (int64_t i = 0; i < best.position; ++i) {
       const uint32_t category = sequence[static_cast<size_t>(i)];
       for (size_t j = 0; j < k; ++j) left += scratch.sums[category * k + j];
-      missing_left |= category == column.bins;
+      missing_left |= category == categories;
     }
-    cut.missing_left = scratch.counts[column.bins] > 0 ? missing_left : left > view.weight - left;
-    cut.categories.assign((column.bins + 7) / 8, 0);
+    cut.missing_left = scratch.counts[categories] > 0 ? missing_left : left > view.weight - left;
+    cut.categories.assign((categories + 7) / 8, 0);
     const auto put = [&](uint32_t category) {
-      if (category < column.bins) cut.categories[category / 8] |= static_cast<uint8_t>(1U << (category % 8));
+      if (category < categories) cut.categories[category / 8] |= static_cast<uint8_t>(1U << (category % 8));
     };
     if (cut.missing_left)
-      for (uint32_t category = 0; category < column.bins; ++category)
+      for (uint32_t category = 0; category < categories; ++category)
         if (scratch.counts[category] == 0) put(category);
     for (int64_t i = 0; i < best.position; ++i) put(sequence[static_cast<size_t>(i)]);
   }

@@ -19,6 +19,12 @@ struct Test {
   std::vector<double> weights;      // linear tests
 };
 
+// Whether a bit set of categories holds one.
+inline bool has_category(const std::vector<uint8_t>& categories, int64_t category) {
+  const auto byte = static_cast<size_t>(category / 8);
+  return byte < categories.size() && ((categories[byte] >> (category % 8)) & 1) != 0;
+}
+
 // One side of a test as measured by the engine.
 struct Side {
   int64_t rows = 0;

@@ -4,15 +4,24 @@ from types import SimpleNamespace
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from boscage._columns import CategoryRule
 from boscage._validation import fit_data, predict_data, set_data_attributes
 
 
 class Door(ClassifierMixin, BaseEstimator):
-    def __init__(self, categorical_features=None, class_weight=None, allow_nan=True, accept_sparse=False):
+    def __init__(
+        self,
+        categorical_features="from_dtype",
+        class_weight=None,
+        allow_nan=True,
+        accept_sparse=False,
+        allow_categories=True,
+    ):
         self.categorical_features = categorical_features
         self.class_weight = class_weight
         self.allow_nan = allow_nan
         self.accept_sparse = accept_sparse
+        self.allow_categories = allow_categories
 
     def fit(self, X, y, sample_weight=None):
         self.data_ = data = fit_data(
@@ -21,7 +30,7 @@ class Door(ClassifierMixin, BaseEstimator):
             y,
             sample_weight,
             class_weight=self.class_weight,
-            categorical_features=self.categorical_features,
+            categories=CategoryRule(self.categorical_features, self.allow_categories, self.allow_categories),
             allow_nan=self.allow_nan,
             accept_sparse=self.accept_sparse,
         )

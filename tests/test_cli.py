@@ -94,7 +94,6 @@ def test_version_and_help(run):
         ["fit", "iris", "-o", "m", "--n-jobs", "0"],
         ["fit", "iris", "-o", "m", "--splits", "oc1", "--max-bins", "4"],
         ["fit", "iris", "-o", "m", "--batches"],
-        ["fit", "iris", "-o", "m", "--batches", "--max-bins", "4", "--categorical", "a"],
         ["reproduce", "novel"],
         ["reproduce", "wodt", "--table", "99"],
         ["reproduce", "wodt", "--budget", "none"],
@@ -222,6 +221,51 @@ def test_numbers_declared_as_categories(run, tmp_path):
     assert run("predict", "m", "new.csv").stdout.split()[1:] == ["no", "yes", "no"]
 
 
+def test_a_file_means_the_same_in_python_and_in_the_shell(run, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(20, 60, 80), "port": rng.choice(["S", "C", "Q", None], 80)})
+    table["alone"] = rng.random(80) < 0.5
+    table["y"] = np.where(table["alone"] & (table["port"] != "C") | (table["age"] > 50), "yes", "no")
+    table.to_csv("t.csv", index=False)
+    table.to_parquet("t.parquet")
+    frame = pd.read_csv("t.csv")
+    ours = boscage.TopDownTreeClassifier(boscage.Axis(max_bins=64), random_state=0)
+    ours.fit(frame.drop(columns="y"), frame["y"]).save("ours")
+    text = ours.export_text()
+    assert "alone in {False}" in text
+    for name in ("t.csv", "t.parquet"):
+        for how in ("--in-memory", "--batches"):
+            run("fit", name, "-o", "m", "--max-bins", "64", how)
+            assert run("show", "m").stdout.strip() == text.strip()
+            assert run("predict", "m", "t.csv").stdout.split()[1:] == ours.predict(frame.drop(columns="y")).tolist()
+        assert run("predict", "ours", name).stdout == run("predict", "m", "t.parquet").stdout
+    run("compare", "t.csv", "--folds", "2", "--splits", "axis", "--criterion", "gini", "--out", "o")
+
+
+def test_columns_that_need_a_decision(run, tmp_path):
+    rows = "".join(f"{i},name {i},2024-01-{i % 28 + 1:02d},{i % 2}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("a,name,when,y\n" + rows)
+    said = fails(run, "fit", "t.csv", "-o", "m", "--drop", "when")
+    assert "40 different texts in column 'name'" in said
+    assert "--drop" in said
+    assert "--categorical" in said
+    said = fails(run, "fit", "t.csv", "-o", "m", "--drop", "name")
+    assert "'when' (date32[day]). Turn them into numbers" in said
+    for how in ("--in-memory", "--batches"):
+        run("fit", "t.csv", "-o", how, "--max-bins", "9", "--categorical", "name", "--categorical", "when", how)
+    one, other = (boscage.load(how).tree_.schema.categories for how in ("--in-memory", "--batches"))
+    assert one == other
+    assert len(one[1]) == 40
+    assert "row 1, column 'a'" in fails(run, *_with_infinity(tmp_path))
+    (tmp_path / "word.csv").write_text("a,name,when\nx,name 1,2024-01-02\n")
+    assert "'a' (string). They held numbers in fit" in fails(run, "predict", "--", "--batches", "word.csv")
+
+
+def _with_infinity(folder):
+    (folder / "inf.csv").write_text("a,y\n1,0\ninf,1\n")
+    return "fit", "inf.csv", "-o", "m"
+
+
 def test_missing_cells(run, tmp_path):
     rows = "".join(f"{'' if i % 4 == 0 else i},{i % 4 == 0}\n" for i in range(40))
     (tmp_path / "t.csv").write_text("a,y\n" + rows)
@@ -274,7 +318,7 @@ def test_data_refusals(run, tmp_path, monkeypatch):
     assert fails(run, "fit", "none.csv", "-t", "y", "-o", "m") == "no such file: none.csv"
     assert "is not embedded" in fails(run, "fit", "irsi", "-o", "m")
     assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
-    assert "column 'name' is not numeric" in fails(run, "fit", "t.csv", "-o", "m")
+    assert "50 different texts in column 'name'" in fails(run, "fit", "t.csv", "-o", "m")
     assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
     assert "--max-bins 255" in run("fit", tmp_path, "-o", "m", code=2).stderr  # a folder is read in batches
     assert not (tmp_path / "m").exists()

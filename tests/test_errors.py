@@ -21,6 +21,7 @@ def with_value(array, value):
     return array
 
 
+NONE = {"categorical_features": None}
 FIT = [
     # (X, y, sample_weight, parameters, error, what the message says)
     (X, None, None, {}, ValueError, "This Door estimator requires y to be passed, but the target y is None."),
@@ -48,13 +49,16 @@ FIT = [
     (with_value(X, -np.inf).astype(np.float32), Y, None, {}, ValueError, "Input X contains infinity"),
     (with_value(X, np.nan), Y, None, {"allow_nan": False}, ValueError, "Input X contains NaN. Door"),
     (FRAME, Y, None, {"allow_nan": False, "categorical_features": [5]}, ValueError, "indices go from 0 to 1"),
-    (X.astype(str), Y, None, {}, ValueError, "X holds text where numbers are expected"),
-    ([["a", 1.0]] * 6, Y, None, {}, ValueError, "X holds text where numbers are expected"),
-    (FRAME, Y, None, {}, ValueError, "X has columns that are not numeric: 'name' (str). Name them in"),
-    (FRAME.astype({"name": "category"}), Y, None, {}, ValueError, "'name' (category). Name them in categorical_f"),
-    (FRAME.astype({"name": object}), Y, None, {}, ValueError, "X has columns that are not numeric: 'name' (object)"),
-    (pl.from_pandas(FRAME), Y, None, {}, ValueError, "X has columns that are not numeric: 'name' (String)"),
-    (pa.Table.from_pandas(FRAME), Y, None, {}, ValueError, "X has columns that are not numeric: 'name' ("),
+    (X.astype(str), Y, None, {}, ValueError, "X is an array of text, and column 0 holds numbers as text, such as '"),
+    (X.astype("S"), Y, None, {}, ValueError, "X holds text where numbers are expected"),
+    ([["a", 1.0]] * 6, Y, None, NONE, ValueError, "X has columns that are not numeric: 0 (text). Name them in"),
+    (FRAME, Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (str). Name them in"),
+    (FRAME, Y, None, {"allow_categories": False}, ValueError, "'name' (str). Door takes numbers only: encode them"),
+    (FRAME.astype({"name": "category"}), Y, None, NONE, ValueError, "'name' (category). Name them in categorical_f"),
+    (FRAME.astype({"name": object}), Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (object)"),
+    (pl.from_pandas(FRAME), Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (String)"),
+    (pa.Table.from_pandas(FRAME), Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' ("),
+    (FRAME, Y, None, {"categorical_features": ["a"]}, ValueError, "X has columns that are not numeric: 'name' (str)"),
     (FRAME.assign(t=pd.Timestamp(0)), Y, None, {"categorical_features": ["name"]}, ValueError, "'t' (datetime"),
     (
         pl.from_pandas(FRAME).lazy(),
@@ -129,8 +133,17 @@ FIT = [
         None,
         {"categorical_features": ["name"]},
         ValueError,
+        "X has columns that are not numeric: 'name' (datetime64",
+    ),
+    (
+        FRAME.assign(name=pd.Categorical([pd.Timestamp(0)] * 6)),
+        Y,
+        None,
+        {},
+        ValueError,
         "in the categorical column 'name'. Categories are text, numbers or booleans",
     ),
+    (pd.concat([FRAME, FRAME], axis=1), Y, None, {}, ValueError, "Expected unique column names"),
 ]
 
 
@@ -156,7 +169,7 @@ PREDICT = [
     (X, {}, with_value(X, np.inf).tolist(), ValueError, "Input X contains infinity"),
     (X, {"allow_nan": False}, with_value(X, np.nan), ValueError, "Input X contains NaN"),
     (X, {"allow_nan": False}, with_value(X, np.nan).tolist(), ValueError, "Input X contains NaN"),
-    (X, {}, X.astype(str), ValueError, "X holds text where numbers are expected"),
+    (X, {}, X.astype(str), ValueError, "X has columns that are not numeric: 0 (text), 1 (text). They held numbers"),
     (X, {}, sparse.csr_array(X), TypeError, "Pass X.toarray()."),
     (X, {}, pl.LazyFrame(X), TypeError, "Call X.collect() first."),
     (X, {}, X + 1j, ValueError, "Complex data not supported"),

@@ -218,20 +218,16 @@ def test_labels_become_codes_in_sorted_order(table, declared):
     ],
     ids=["pandas", "polars"],
 )
-def test_labels_keep_the_order_of_their_type_and_labels_without_rows_are_unseen(table):
-    data = fitted(table, LABELLED, categorical_features="from_dtype").data_
-    assert data.categories[1] == ("red", "green", "blue")
-    np.testing.assert_array_equal(data.X[:, 1], [0, 2, np.nan, 0, 1, 2])
+def test_labels_are_sorted_whatever_their_type_and_labels_without_rows_are_unseen(table):
+    data = fitted(table, LABELLED).data_
+    assert data.categories[1] == LABELS
+    np.testing.assert_array_equal(data.X[:, 1], CODES)
 
 
-def test_from_dtype_takes_categorical_types_only():
-    for name, table in COLOURS.items():
-        if "category" in name or "dictionary" in name:
-            assert fitted(table, LABELLED, categorical_features="from_dtype").data_.categories == (None, LABELS, None)
-        else:
-            with pytest.raises(ValueError, match="not numeric: 'colour'"):
-                fitted(table, LABELLED, categorical_features="from_dtype")
-    assert fitted(IRIS, categorical_features="from_dtype").data_.categories is None
+def test_from_dtype_takes_text_and_categories():
+    for table in COLOURS.values():
+        assert fitted(table, LABELLED).data_.categories == (None, LABELS, None)
+    assert fitted(IRIS).data_.categories is None
 
 
 def test_numbers_can_be_categories():

@@ -193,9 +193,9 @@ void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
 class AxisGrowth {
  public:
   AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
-             bool is_float, int32_t classes, const std::string& criterion_name, double criterion_parameter,
-             const In1<double>& criterion_table, const std::string& order, const Limits& limits,
-             int64_t max_features, uint64_t seed)
+             const In1<uint8_t>& category, bool is_float, int32_t classes, const std::string& criterion_name,
+             double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
+             const Limits& limits, int64_t max_features, uint64_t seed)
       : classes_(classes),
         columns_(static_cast<int64_t>(start.size()) - 1),
         criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
@@ -203,30 +203,34 @@ class AxisGrowth {
                  copy(first),
                  copy(last),
                  {exact.data(), exact.data() + exact.size()},
+                 {category.data(), category.data() + category.size()},
                  is_float},
                 classes, criterion_, limits, make_order(order), {max_features, seed}) {
-    if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) ||
+    if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) || category.size() != exact.size() ||
         static_cast<int64_t>(first.size()) != start.data()[columns_] || last.size() != first.size())
       throw std::invalid_argument("the arrays of bins do not fit together.");
   }
 
-  // (feature, position, missing_left, steps, histograms) of the next pass, or None.
+  // (feature, position, missing_left, steps, histograms, starts and bits of category sets) of the next pass, or None.
   nb::object ask(int64_t most_numbers) {
     const auto steps = growth_.ask(most_numbers);
     if (!steps) return nb::none();
     std::vector<int32_t> feature, next, histogram;
-    std::vector<int64_t> position;
-    std::vector<uint8_t> missing_left;
+    std::vector<int64_t> position, category_start{0};
+    std::vector<uint8_t> missing_left, category_bits;
     for (const BinStep& step : *steps) {
       feature.push_back(step.feature);
       position.push_back(step.position);
       missing_left.push_back(step.missing_left);
       next.insert(next.end(), {step.step[0], step.step[1]});
       histogram.insert(histogram.end(), {step.histogram[0], step.histogram[1]});
+      category_bits.insert(category_bits.end(), step.categories.begin(), step.categories.end());
+      category_start.push_back(static_cast<int64_t>(category_bits.size()));
     }
     const size_t n = feature.size();
     return nb::make_tuple(give(std::move(feature)), give(std::move(position)), give(std::move(missing_left)),
-                          give(std::move(next), {n, 2}), give(std::move(histogram), {n, 2}));
+                          give(std::move(next), {n, 2}), give(std::move(histogram), {n, 2}),
+                          give(std::move(category_start)), give(std::move(category_bits)));
   }
 
   void tell(const In1<double>& histograms) {
@@ -265,13 +269,13 @@ void bind_batches(nb::module_& module) {
       .def("tell", &StochasticGrowth::tell, nb::arg("sums").noconvert())
       .def("tree", &StochasticGrowth::tree);
   nb::class_<AxisGrowth>(module, "AxisGrowth")
-      .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&, bool, int32_t,
-                    const std::string&, double, const In1<double>&, const std::string&, const Limits&, int64_t,
-                    uint64_t>(),
+      .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&,
+                    const In1<uint8_t>&, bool, int32_t, const std::string&, double, const In1<double>&,
+                    const std::string&, const Limits&, int64_t, uint64_t>(),
            nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
-           nb::arg("exact").noconvert(), nb::arg("is_float"), nb::arg("classes"), nb::arg("criterion_name"),
-           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-           nb::arg("limits"), nb::arg("max_features"), nb::arg("seed"))
+           nb::arg("exact").noconvert(), nb::arg("category").noconvert(), nb::arg("is_float"), nb::arg("classes"),
+           nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
+           nb::arg("order"), nb::arg("limits"), nb::arg("max_features"), nb::arg("seed"))
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert())
       .def("tree", &AxisGrowth::tree);

@@ -23,15 +23,28 @@ BinEdges<T> edges_of(const In1<int64_t>& start, const In1<T>& last, const Stride
   return {{start.data(), start.data() + start.size()}, {last.data(), last.data() + last.size()}};
 }
 
+// The categories that go left by a step.
+template <class T>
+std::vector<uint8_t> categories_of(const BinEdges<T>& edges, int32_t column, const In1<int64_t>& start,
+                                   const In1<uint8_t>& bits, size_t step) {
+  const int64_t begin = start.data()[step], end = start.data()[step + 1];
+  const auto at = static_cast<size_t>(column);
+  const int64_t bytes = (edges.start[at + 1] - edges.start[at] - 1 + 7) / 8;
+  if (begin < 0 || end > static_cast<int64_t>(bits.size()) || (end != begin && end - begin != bytes))
+    throw std::invalid_argument("the categories of a pass do not fit together.");
+  return {bits.data() + begin, bits.data() + end};
+}
+
 template <class T>
 nb::object bin_histograms(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight,
                           const In1<int64_t>& start, const In1<T>& last, const In1<int32_t>& feature,
                           const In1<int64_t>& position, const In1<uint8_t>& missing_left, const In2<int32_t>& next,
-                          const In2<int32_t>& histogram, int32_t classes, int threads) {
+                          const In2<int32_t>& histogram, const In1<int64_t>& category_start,
+                          const In1<uint8_t>& category_bits, int32_t classes, int threads) {
   const BinEdges<T> edges = edges_of(start, last, X);
   const size_t n = feature.size();
   if (y.size() != X.shape(0) || (weight.size() != 0 && weight.size() != X.shape(0)) || position.size() != n ||
-      missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n)
+      missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n || category_start.size() != n + 1)
     throw std::invalid_argument("the arrays of a pass do not fit together.");
   for (const int32_t label : view(y))
     if (label < 0 || label >= classes) throw std::invalid_argument("y holds a class that is not known.");
@@ -42,6 +55,7 @@ nb::object bin_histograms(const Strided2<T>& X, const In1<int32_t>& y, const In1
     steps[i].missing_left = missing_left.data()[i] != 0;
     if (steps[i].feature < 0 || steps[i].feature >= edges.columns())
       throw std::invalid_argument("a step of a pass has no column.");
+    steps[i].categories = categories_of(edges, steps[i].feature, category_start, category_bits, i);
     for (size_t side = 0; side < 2; ++side) {
       steps[i].step[side] = next(i, side);
       steps[i].histogram[side] = histogram(i, side);
@@ -87,7 +101,8 @@ void bind_numbers(nb::module_& module) {
   module.def("bin_histograms", &bin_histograms<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
              nb::arg("weight").noconvert(), nb::arg("start").noconvert(), nb::arg("last").noconvert(),
              nb::arg("feature").noconvert(), nb::arg("position").noconvert(), nb::arg("missing_left").noconvert(),
-             nb::arg("next").noconvert(), nb::arg("histogram").noconvert(), nb::arg("classes"), nb::arg("threads"));
+             nb::arg("next").noconvert(), nb::arg("histogram").noconvert(), nb::arg("category_start").noconvert(),
+             nb::arg("category_bits").noconvert(), nb::arg("classes"), nb::arg("threads"));
   module.def("bin_minima", &bin_minima<T>, nb::arg("X").noconvert(), nb::arg("start").noconvert(),
              nb::arg("last").noconvert(), nb::arg("threads"));
   module.def("digit_counts", &digit_counts<T, Key>, nb::arg("X").noconvert(), nb::arg("column"),

@@ -70,6 +70,8 @@ def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:
         raise ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")
     if type(y) is np.ndarray and y.ndim == 1:
         return y
+    if np.ma.isMaskedArray(y) and np.ma.is_masked(y):
+        raise TypeError("y is a masked array with masked labels. Drop these rows from X and y first.")
     if type(y).__name__ == "LazyFrame":
         raise TypeError("y is a LazyFrame: call .collect() first.")
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:

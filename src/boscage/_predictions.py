@@ -44,13 +44,13 @@ def write_page(path: Path, model: Any, table: Table | None, target: str | None, 
     if table is None:
         model.to_html(path, title=title)
         return
-    labels = labels_of(table, target or "y") if target is not None or "y" in table.columns else None
+    labels = labels_of(table, target or "y") if target is not None or "y" in table.names else None
     with _columns_are_in_order():
         model.to_html(path, _rows(model, table), labels, title=title)
 
 
 def _rows(model: Any, table: Table) -> Any:
-    rows = prediction_rows(table, *model_columns(model))
+    rows = prediction_rows(table, *model_columns(model)[:2])
     if rows.shape[0] == 0:
         raise DataFileError(f"{table.source}: holds no rows")
     return rows
@@ -94,11 +94,9 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     if kind in (".csv", ".json"):
         write_whole(path, render(predictions, as_json=kind == ".json"))
     elif kind in (".parquet", ".pq"):
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet
-        except ImportError as error:
-            raise DataFileError(f"{path}: writing Parquet needs the package pyarrow (pip install pyarrow)") from error
+        import pyarrow as pa
+        import pyarrow.parquet
+
         with whole_file(path) as draft:
             pa.parquet.write_table(pa.table(_columns(predictions)), draft)
     else:

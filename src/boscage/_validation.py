@@ -1,4 +1,4 @@
-"""The door: the only code that sees what users pass as X, y and sample_weight.
+"""Checks of what users pass as X, y and sample_weight.
 
 `fit_data` makes a `Dataset` for learning, `predict_data` a matrix for prediction. Neither changes the estimator;
 `set_data_attributes` writes what was learned about the columns, once a fit has succeeded.
@@ -6,33 +6,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from boscage._categories import (
-    Label,
-    categorical_columns,
-    label_numbers,
-    label_objects,
-    recode,
-    recode_numbers,
-    settle,
-)
-from boscage._frames import Frame, Labelled, as_frame
-from boscage._labels import check_text, encode_labels
+from boscage._categories import Label
+from boscage._columns import FLOATS, NUMBERS_ONLY, CategoryRule, Columns, as_table, called, columns_of, is_table
+from boscage._labels import encode_labels
 from boscage._weights import apply_class_weight, check_sample_weight, snap_weights
 from boscage.tree import Schema
 
 Matrix = Any
-_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_MAX_ROWS = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +85,7 @@ def fit_data(
     sample_weight: Any = None,
     *,
     class_weight: Any = None,
-    categorical_features: Any = None,
+    categories: CategoryRule = NUMBERS_ONLY,
     allow_nan: bool = True,
     accept_sparse: bool = False,
 ) -> Dataset:
@@ -115,7 +104,7 @@ def fit_data(
         Rows of weight 0 are left out.
     class_weight : dict, "balanced" or None
         Multiplies the weights.
-    categorical_features : None, "from_dtype", or array-like of str, int or bool
+    categories : CategoryRule, default=NUMBERS_ONLY
         Which columns are categorical.
     allow_nan, accept_sparse : bool
         What the learner can handle.
@@ -124,7 +113,7 @@ def fit_data(
     -------
     Dataset
     """
-    columns = _Columns.of(estimator, X, categorical_features, accept_sparse)
+    columns = columns_of(estimator, X, categories, accept_sparse=accept_sparse)
     codes, classes = encode_labels(y, type(estimator).__name__)
     n_rows = columns.n_rows
     if len(codes) != n_rows:
@@ -132,7 +121,7 @@ def fit_data(
     weight = check_sample_weight(sample_weight, n_rows)
     weight = apply_class_weight(class_weight, codes, classes, weight)
     matrix = columns.matrix
-    has_missing = _check_values(estimator, matrix, allow_nan)
+    has_missing = _check_values(estimator, matrix, allow_nan, columns.names)
     rows = None
     if weight is not None:
         if weight.min() <= 0:
@@ -141,15 +130,13 @@ def fit_data(
         weight = snap_weights(weight)
         weight = None if weight.min() == 1 and weight.max() == 1 else weight
     n_categories = np.zeros(matrix.shape[1], dtype=np.int64)
-    categories = None
+    levels = None
     if columns.labelled:
-        matrix, categories = columns.code(matrix, rows)
-        n_categories[:] = [0 if labels is None else len(labels) for labels in categories]
+        matrix, levels = columns.code(matrix, rows)
+        n_categories[:] = [0 if labels is None else len(labels) for labels in levels]
         has_missing = _check_values(estimator, matrix, allow_nan)
     names = None if columns.names is None else tuple(columns.names.tolist())
-    for name in names or ():
-        check_text(name, "X has the column name")
-    return Dataset(matrix, codes, classes, weight, n_categories, categories, names, has_missing)
+    return Dataset(matrix, codes, classes, weight, n_categories, levels, names, has_missing)
 
 
 def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matrix:
@@ -175,7 +162,7 @@ def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matr
     schema: Schema = estimator.tree_.schema
     if (
         type(X) is np.ndarray
-        and X.dtype in _FLOATS
+        and X.dtype in FLOATS
         and X.ndim == 2
         and X.shape[1] == fitted["n_features_in_"]
         and X.shape[0] > 0
@@ -185,20 +172,29 @@ def predict_data(estimator: Any, X: Any, *, accept_sparse: bool = False) -> Matr
         if not _is_finite(X):
             _check_values(estimator, X, estimator.__sklearn_tags__().input_tags.allow_nan)
         return X
-    is_table = as_frame(X) is not None
-    if is_table:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-    categorical = schema.categories and [j for j, labels in enumerate(schema.categories) if labels is not None]
-    columns = _Columns.of(estimator, X, categorical, accept_sparse, check_width=schema.n_features)
-    if not is_table:
-        validate_data(estimator, columns.matrix, reset=False, skip_check_array=True)
+    named = schema.categories and [j for j, labels in enumerate(schema.categories) if labels is not None]
+    rule = CategoryRule(named or None, allowed=True, is_fitted=True)
+    columns = _fitted_columns(estimator, X, rule, accept_sparse, schema.n_features)
+    if not sparse.issparse(columns.matrix) and schema.categories is None and _is_finite(columns.matrix):
+        return columns.matrix
     allow_nan = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
-    _check_values(estimator, columns.matrix, allow_nan)
+    _check_values(estimator, columns.matrix, allow_nan, columns.names)
     if schema.categories is None:
         return columns.matrix
-    coded = columns.recode(schema.categories)
+    coded = columns.recode(schema.categories, schema.dtype)
     _check_values(estimator, coded, allow_nan)
     return coded
+
+
+def _fitted_columns(estimator: Any, X: Any, rule: CategoryRule, accept_sparse: bool, width: int | None) -> Columns:
+    """Return the columns of X after a check of their names and number against those of the fit."""
+    if is_table(X):
+        X = as_table(X)
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        return columns_of(estimator, X, rule, accept_sparse=accept_sparse, width=width)
+    columns = columns_of(estimator, X, rule, accept_sparse=accept_sparse, width=width)
+    validate_data(estimator, columns.matrix, reset=False, skip_check_array=True)
+    return columns
 
 
 def plain_rows(estimator: Any, X: Any) -> Matrix:
@@ -216,180 +212,9 @@ def plain_rows(estimator: Any, X: Any) -> Matrix:
     ndarray of float32 or float64, or CSR matrix
         Finite.
     """
-    is_table = as_frame(X) is not None
-    if is_table:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-    matrix = _Columns.of(estimator, X, None, True).matrix
-    if not is_table:
-        validate_data(estimator, matrix, reset=False, skip_check_array=True)
+    rule = CategoryRule(is_fitted=True)
+    matrix = _fitted_columns(estimator, X, rule, True, None).matrix
     _check_values(estimator, matrix, False)
-    return matrix
-
-
-class _Names(BaseEstimator):  # type: ignore[misc]
-    """Carries feature names out of scikit-learn's check without touching the user's estimator."""
-
-
-@dataclass
-class _Columns:
-    """X as a matrix of numbers, its names, and its categorical columns as codes and labels."""
-
-    matrix: Matrix
-    names: npt.NDArray[Any] | None
-    frame: Frame | None
-    labelled: dict[int, Labelled | None]  # None: a numeric column of the matrix itself
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.matrix.shape[0])
-
-    def shown(self, column: int) -> str:
-        return repr(self.names[column]) if self.names is not None else str(column)
-
-    @classmethod
-    def of(
-        cls, estimator: Any, X: Any, categorical: Any, accept_sparse: bool, *, check_width: int | None = None
-    ) -> _Columns:
-        if type(X) is np.ndarray and X.dtype in _FLOATS and X.ndim == 2 and min(X.shape) > 0:
-            _check_size(X.shape[0])
-            found = {} if categorical is None else dict.fromkeys(_pick(categorical, X.shape[1], check_width))
-            return cls(X, None, None, found)
-        frame = as_frame(X)
-        if sparse.issparse(X):
-            return cls(_sparse_matrix(estimator, X, categorical, accept_sparse), None, None, {})
-        if frame is None:
-            return cls._of_array(estimator, X, categorical, check_width)
-        return cls._of_frame(estimator, X, frame, categorical, check_width)
-
-    @classmethod
-    def _of_array(cls, estimator: Any, X: Any, categorical: Any, check_width: int | None) -> _Columns:
-        if isinstance(X, np.ma.MaskedArray):
-            raise TypeError("X is a masked array. Pass X.filled(np.nan), so that masked values count as missing.")
-        array = np.asarray(X) if categorical is not None else None
-        if array is not None and array.ndim == 2 and array.dtype.kind in "OUT":
-            objects = np.asarray(X, dtype=object)
-            picked = _pick(categorical, objects.shape[1], check_width)
-            labelled: dict[int, Labelled | None] = {j: label_objects(objects[:, j]) for j in picked}
-            plain = objects.copy()
-            plain[:, picked] = 0.0
-            return cls(_numeric_matrix(estimator, plain), None, None, labelled)
-        matrix = _numeric_matrix(estimator, X)
-        picked = [] if categorical is None else _pick(categorical, matrix.shape[1], check_width)
-        return cls(matrix, None, None, dict.fromkeys(picked))
-
-    @classmethod
-    def _of_frame(cls, estimator: Any, X: Any, frame: Frame, categorical: Any, check_width: int | None) -> _Columns:
-        carrier = _Names()
-        validate_data(carrier, X, reset=True, skip_check_array=True)
-        names = getattr(carrier, "feature_names_in_", None)
-        width = len(frame.names)
-        picked = categorical_columns(categorical, width, names, frame) if check_width in (None, width) else []
-        numeric = [j for j in range(width) if j not in set(picked)]
-        _refuse_text(frame, numeric)
-        labelled = {j: None if frame.is_number(j) else frame.labelled(j) for j in picked}
-        if all(column is None for column in labelled.values()):
-            return cls(_numeric_matrix(estimator, X), names, frame, labelled)
-        n_rows = len(X)
-        _check_size(n_rows)
-        numeric = [j for j in range(width) if labelled.get(j) is None]
-        part = _numeric_matrix(estimator, frame.numbers(numeric)) if numeric else np.empty((n_rows, 0), np.float32)
-        matrix = np.zeros((n_rows, width), dtype=part.dtype, order="F")
-        matrix[:, numeric] = part
-        return cls(matrix, names, frame, labelled)
-
-    def code(
-        self, matrix: Matrix, rows: npt.NDArray[np.int64] | None
-    ) -> tuple[Matrix, tuple[tuple[Label, ...] | None, ...]]:
-        """Write codes into a matrix of the kept rows."""
-        categories: list[tuple[Label, ...] | None] = [None] * matrix.shape[1]
-        coded = matrix.copy(order="K")
-        for j, column in self.labelled.items():
-            if column is None:
-                column = label_numbers(matrix[:, j])
-            elif rows is not None:
-                column = replace(column, codes=column.codes[rows])
-            coded[:, j], categories[j] = settle(column, self.shown(j))
-        return coded, tuple(categories)
-
-    def recode(self, categories: tuple[tuple[Label, ...] | None, ...]) -> Matrix:
-        """Write the codes of remembered labels."""
-        coded = self.matrix.copy(order="K")
-        for j, column in self.labelled.items():
-            labels = categories[j] or ()
-            if column is None:
-                coded[:, j] = recode_numbers(self.matrix[:, j], labels, self.shown(j))
-            else:
-                coded[:, j] = recode(column, labels, self.shown(j))
-        return coded
-
-
-def _pick(categorical: Any, width: int, check_width: int | None) -> list[int]:
-    """Categorical columns of an array; none if it has the wrong width, which is refused elsewhere."""
-    return categorical_columns(categorical, width, None, None) if check_width in (None, width) else []
-
-
-def _check_size(n_rows: int) -> None:
-    if n_rows > _MAX_ROWS:
-        raise ValueError(f"X has {n_rows} rows. At most 2**31 - 1 are supported: fit on a sample or in batches.")
-
-
-def _refuse_text(frame: Frame, columns: list[int]) -> None:
-    wrong = [j for j in columns if frame.kind(j) != "number" and not _holds_numbers(frame, j)]
-    if wrong:
-        listed = ", ".join(f"{frame.names[j]!r} ({frame.type_name(j)})" for j in wrong[:5])
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-        raise ValueError(
-            f"X has columns that are not numeric: {listed}{more}. Name them in categorical_features "
-            "('from_dtype' takes all of a categorical type), encode them, or drop them."
-        )
-
-
-def _holds_numbers(frame: Frame, column: int) -> bool:
-    """Objects that are numbers are numbers, as everywhere in scikit-learn."""
-    if frame.kind(column) != "text" or frame.type_name(column) != "object":
-        return False
-    return all(isinstance(label, (int, float, np.number)) for label in frame.labelled(column).labels)
-
-
-def _numeric_matrix(estimator: Any, X: Any) -> npt.NDArray[Any]:
-    """float32 or float64, without a copy where X is one of them already."""
-    try:
-        array = check_array(X, dtype="numeric", ensure_all_finite=False, estimator=estimator, input_name="X")
-    except (ValueError, TypeError) as error:
-        if "could not convert string" in str(error) or "bytes/strings" in str(error):
-            raise ValueError(
-                f"X holds text where numbers are expected ({error}). Encode it as numbers first."
-            ) from None
-        raise
-    _check_size(array.shape[0])
-    if array.dtype in _FLOATS:
-        return np.asarray(array)
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"X has type {array.dtype}, which is not numeric. Pass numbers.")
-    wanted = np.result_type(array.dtype, np.float32)
-    result: npt.NDArray[Any] = array.astype(wanted if wanted in _FLOATS else np.float64)
-    return result
-
-
-def _sparse_matrix(estimator: Any, X: Any, categorical: Any, accept_sparse: bool) -> Any:
-    name = type(estimator).__name__
-    if not accept_sparse:
-        raise TypeError(
-            f"Sparse data was passed for X, but {name}{_these_parameters(estimator)} needs dense data. Pass X.toarray()."
-        )
-    if categorical is not None:
-        raise TypeError("categorical_features does not go with sparse X. Pass X.toarray().")
-    wanted = np.result_type(X.dtype, np.float32) if X.dtype.kind in "biuf" else np.dtype(np.float64)
-    wanted = wanted if wanted in _FLOATS else np.dtype(np.float64)
-    matrix = check_array(
-        X, accept_sparse="csr", dtype=wanted, ensure_all_finite=False, estimator=estimator, input_name="X"
-    )
-    _check_size(matrix.shape[0])
-    if not all(part.flags.c_contiguous for part in (matrix.data, matrix.indices, matrix.indptr)):
-        matrix = matrix.copy()
-    if not matrix.has_canonical_format:  # the core needs each column at most once in a row, and in order
-        matrix = matrix.copy() if matrix is X or np.shares_memory(matrix.data, X.data) else matrix
-        matrix.sum_duplicates()
     return matrix
 
 
@@ -399,31 +224,12 @@ def _is_finite(values: npt.NDArray[Any]) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def _these_parameters(estimator: Any) -> str:
-    """Other parameters can help only where there is a choice of split family."""
-    return " with these parameters" if hasattr(estimator, "splits") else ""
-
-
-def numeric_columns(estimator: Any, X: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
-    """Return dense numbers as float32 or float64 and the columns' names, without looking at the values.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Named in messages; not changed.
-    X : array-like or table of shape (n_samples, n_features)
-        One batch of rows.
-    """
-    columns = _Columns.of(estimator, X, None, False)
-    return columns.matrix, None if columns.names is None else tuple(columns.names.tolist())
-
-
 def check_values(name: str, matrix: npt.NDArray[Any], allow_nan: bool) -> bool:
     """Refuse infinities, and NaN where not allowed; return whether there is NaN. ``name`` is that of the estimator."""
     return _check_values(type(name, (), {"splits": None})(), matrix, allow_nan)
 
 
-def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool) -> bool:
+def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool, names: npt.NDArray[Any] | None = None) -> bool:
     """Refuse infinities, and NaN where not allowed; return whether there is NaN."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     if values.size == 0 or _is_finite(values):
@@ -431,13 +237,21 @@ def _check_values(estimator: Any, matrix: Matrix, allow_nan: bool) -> bool:
     name = type(estimator).__name__
     if np.fmax.reduce(values, axis=None) == np.inf or np.fmin.reduce(values, axis=None) == -np.inf:
         raise ValueError(
-            f"Input X contains infinity or a value too large for {values.dtype!r}: {name} needs finite numbers. "
-            "Replace infinities, for example by NaN (missing) or by the largest finite value."
+            f"Input X contains infinity or a value too large for {values.dtype!r}{_place(matrix, names)}: {name} needs "
+            "finite numbers. Replace infinities, for example by NaN (missing) or by the largest finite value."
         )
     has_nan = bool(np.isnan(values.min()))
     if has_nan and not allow_nan:
         raise ValueError(
-            f"Input X contains NaN. {name}{_these_parameters(estimator)} does not accept missing values. "
+            f"Input X contains NaN. {called(estimator)} does not accept missing values. "
             "Impute first, for example with sklearn.impute.SimpleImputer."
         )
     return has_nan
+
+
+def _place(matrix: Matrix, names: npt.NDArray[Any] | None) -> str:
+    """Say where the first infinity is."""
+    if sparse.issparse(matrix):
+        return ""
+    row, column = (int(place) for place in np.argwhere(np.isinf(matrix))[0])
+    return f" (row {row}, column {column if names is None else repr(names[column])})"

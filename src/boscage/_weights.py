@@ -24,6 +24,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     """
     if sample_weight is None:
         return None
+    if np.ma.isMaskedArray(sample_weight) and np.ma.is_masked(sample_weight):
+        raise TypeError(
+            "sample_weight is a masked array with masked entries. Pass sample_weight.filled(0) to leave these rows out."
+        )
     given = np.asarray(sample_weight)
     try:
         if given.dtype.kind not in "biufO":

@@ -146,12 +146,12 @@ def fit(
         _fit_batches(settings, data, output, target, weight, categorical, drop, as_json)
         return
     rows = _training_data(data, target, weight, categorical, drop)
-    model = TopDownTreeClassifier(**settings, categorical_features=rows.categorical_features or None)
+    model = TopDownTreeClassifier(**settings)
     _check_density(data, rows, splits)
-    X = rows.X_by_name
-    model.fit(X, rows.y, sample_weight=rows.sample_weight)
-    accuracy = float(model.score(X, rows.y, sample_weight=rows.sample_weight))
-    _name_columns(model, rows.feature_names)
+    model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
+    accuracy = float(model.score(rows.X, rows.y, sample_weight=rows.sample_weight))
+    if rows.is_sparse:
+        _name_columns(model, rows.feature_names)
     model.save(output)
     leaves, depth = int(model.get_n_leaves()), int(model.get_depth())
     tell(f"{len(rows.y)} rows, {leaves} leaves, depth {depth}, training accuracy {accuracy:.4f}; wrote {output}")
@@ -208,11 +208,7 @@ def _fit_batches(
     from boscage import TopDownTreeClassifier
     from boscage.batches.source import open_source
 
-    if categorical:
-        raise typer.BadParameter(
-            "does not go with batches; encode the column as numbers, or pass --in-memory", param_hint="--categorical"
-        )
-    source = open_source(data, target or "y", weight, drop=drop or ())
+    source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
     model = TopDownTreeClassifier(**settings).fit_batches(source, target or "y", weight=weight)
     model.save(output)
     leaves, depth, reading = int(model.get_n_leaves()), int(model.get_depth()), model.reading_
@@ -366,9 +362,8 @@ def compare(
     from boscage.compare import Settings, Task, contenders
 
     rows = _training_data(data, target, None, categorical, drop)
-    task = Task(
-        Path(data).stem, rows.X, rows.y, tuple(rows.categorical_features), feature_names=tuple(rows.feature_names)
-    )
+    X, categorical_features = rows.coded()
+    task = Task(Path(data).stem, X, rows.y, categorical_features, feature_names=rows.feature_names)
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf)
     _check_names({"splits": splits or [], "criterion": criterion or []})
     chosen = [
@@ -459,13 +454,14 @@ def _training_data(
 
 
 def _table_for(tree: Any, data: str, drop: list[str] | None) -> Table:
-    """Read a table, what the tree takes for categories as text."""
+    """Read a table; columns in which the tree knows categories of text are read as text."""
     from boscage._predictions import model_columns
     from boscage._tables import read_table
 
     _, names, categories = model_columns(tree)
     named = zip(names or (), categories or (), strict=False)
-    return read_table(data, text=[name for name, levels in named if levels is not None], drop=drop or ())
+    text = [name for name, levels in named if levels and all(isinstance(level, str) for level in levels)]
+    return read_table(data, text=text, drop=drop or ())
 
 
 def _check_names(given: dict[str, Any]) -> None:
@@ -481,17 +477,15 @@ def _check_names(given: dict[str, Any]) -> None:
 
 
 def _check_density(data: str, rows: TrainingData, splits: str) -> None:
-    from scipy.sparse import issparse
-
     from boscage._component import resolve
 
     family: Any = resolve("splits", splits)
-    if issparse(rows.X) and not family.allows_sparse:
+    if rows.is_sparse and not family.allows_sparse:
         raise ValueError(f"{data}: holds sparse rows, which splits={splits!r} cannot take; write it with a dense X")
 
 
 def _name_columns(model: Any, names: tuple[str, ...]) -> None:
-    """Let a model that was fitted on a plain array remember the column names of its file."""
+    """Let a model that was fitted on sparse rows remember the column names of their file."""
     from dataclasses import replace
 
     import numpy as np

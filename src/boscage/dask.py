@@ -26,6 +26,7 @@ except ImportError as error:
     raise ImportError("boscage.dask needs dask[array,distributed]: pip install 'boscage[dask]'") from error
 
 import boscage
+from boscage._columns import CategoryRule
 from boscage._progress import Progress
 from boscage.batches.partitions import (
     Asked,
@@ -51,6 +52,7 @@ from boscage.growth import Growth
 from boscage.leaves import Leaf
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier as LocalClassifier
+from boscage.top_down import category_rule
 
 __all__ = ["ClusterError", "TopDownTreeClassifier"]
 
@@ -114,7 +116,7 @@ class_weight, n_jobs, random_state, verbose
         max_features: Any = None,
         ccp_alpha: float = 0.0,
         polish: Any = None,
-        categorical_features: str | Sequence[Any] | None = None,
+        categorical_features: str | Sequence[Any] | None = "from_dtype",
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -182,6 +184,7 @@ class_weight, n_jobs, random_state, verbose
                 type(self).__name__,
                 self.class_weight,
                 allow_nan=parts["splits"].allows_missing,
+                categories=category_rule(self.categorical_features, parts["splits"], "boscage.dask"),
                 max_message_mb=float(self.max_message_mb),
                 progress=progress,
             )
@@ -333,6 +336,8 @@ class ClusterPasses:
         X, y and perhaps weights of each, delayed.
     owner, class_weight, allow_nan
         As in `BatchPasses`.
+    categories : CategoryRule
+        Which columns are categories.
     max_message_mb : float
         Largest answer of a task.
     progress : Progress
@@ -347,13 +352,14 @@ class ClusterPasses:
         class_weight: Any,
         *,
         allow_nan: bool,
+        categories: CategoryRule,
         max_message_mb: float,
         progress: Progress,
     ) -> None:
         self._cluster = cluster
         self._partitions = to_loaders(partitions)
         self._progress = progress
-        self._asked = Asked(boscage.__version__, owner, allow_nan)
+        self._asked = Asked(boscage.__version__, owner, allow_nan, categories)
         self.max_message_mb = max_message_mb
         self.n_passes = 0
         surveys: list[Survey | None] = self._on_partitions(survey_partition, self._asked)

@@ -16,6 +16,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boscage._callbacks import fit_task, with_callbacks
+from boscage._columns import ENCODE, CategoryRule
 from boscage._component import Fact, IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._finish import Finish, choose
@@ -90,8 +91,9 @@ class TopDownTreeClassifier(TreeClassifier):
     polish : None, "soft", "hard", "auto" or Polish, default=None
         Joint refinement of all tests and leaves after growing, for linear families only: keeping logistic routing,
         hardened again, or of none, "soft" and "hard" what errs least on held-out rows.
-    categorical_features : None, "from_dtype", or list of int, str or bool, default=None
-        Columns whose values are categories.
+    categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
+        Columns whose values are categories: "from_dtype" takes the category, string and bool columns of tables, None
+        takes none, a list names them. See :doc:`/categories`.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, multiplied with the sample weights.
     n_jobs : int or None, default=None
@@ -162,7 +164,7 @@ class TopDownTreeClassifier(TreeClassifier):
         max_features: Any = None,
         ccp_alpha: float = 0.0,
         polish: Any = None,
-        categorical_features: str | Sequence[Any] | None = None,
+        categorical_features: str | Sequence[Any] | None = "from_dtype",
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -216,7 +218,14 @@ class TopDownTreeClassifier(TreeClassifier):
         if hasattr(self, "reading_"):
             del self.reading_
 
-    def fit_batches(self, source: Any, target: str | None = None, *, weight: str | None = None) -> Self:
+    def fit_batches(
+        self,
+        source: Any,
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
         """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
 
         For stochastic tests, and axis or weighted oblique tests with ``max_bins``. The rows are read a few times for
@@ -233,6 +242,8 @@ class TopDownTreeClassifier(TreeClassifier):
             Column of labels, in tables.
         weight : str, optional
             Column of sample weights, in tables; a row of weight 0 counts as absent.
+        columns : list of str, optional
+            Columns of tables to learn from; the others are not read. Default: all but ``target`` and ``weight``.
 
         Returns
         -------
@@ -254,7 +265,8 @@ class TopDownTreeClassifier(TreeClassifier):
         from boscage.batches.source import open_source
 
         parts = self._parts("fit_batches")
-        opened = open_source(source, target, weight)
+        rule = category_rule(self.categorical_features, parts["splits"], "fit_batches")
+        opened = open_source(source, target, weight, categories=rule, columns=columns)
         with Progress("reading rows", self.verbose) as progress:
             passes = BatchPasses(
                 opened,
@@ -269,7 +281,13 @@ class TopDownTreeClassifier(TreeClassifier):
         return self
 
     def predict_batches(
-        self, source: Any, path: str | os.PathLike[str], target: str | None = None, *, proba: bool = False
+        self,
+        source: Any,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        proba: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> int:
         """Predict the rows of a source batch by batch and write a Parquet file.
 
@@ -284,6 +302,9 @@ class TopDownTreeClassifier(TreeClassifier):
             Column of labels, which is left out.
         proba : bool, default=False
             Whether to write probabilities too.
+        columns : list of str, optional
+            Columns of tables to read. Default: those that the tree was fitted on, by name; all but ``target`` where it
+            was fitted without names.
 
         Returns
         -------
@@ -293,7 +314,7 @@ class TopDownTreeClassifier(TreeClassifier):
         from boscage.batches.prediction import predict_batches
 
         check_is_fitted(self, "tree_")
-        return predict_batches(self, source, path, target, proba=proba)
+        return predict_batches(self, source, path, target, proba=proba, columns=columns)
 
     def _fit_passes(self, parts: dict[str, Any], passes: Passes) -> None:
         """Grow over rows that others hold; nothing on self is changed before the tree is there."""
@@ -336,11 +357,6 @@ class TopDownTreeClassifier(TreeClassifier):
         check_compatible(**parts, max_leaf_nodes=self.max_leaf_nodes, max_features=self.max_features, executor=fact)
         if executor is not None:
             parts["splits"].check_in_passes()
-        if executor is not None and self.categorical_features is not None:
-            raise IncompatibleParts(
-                f"categorical_features={self.categorical_features!r} does not go with {executor}: categories need all "
-                "rows in memory. Encode them as numbers, or call fit."
-            )
         return parts
 
     def _seed(self, splits: SplitFamily, max_features: int) -> int:
@@ -359,15 +375,10 @@ class TopDownTreeClassifier(TreeClassifier):
             y,
             sample_weight,
             class_weight=self.class_weight,
-            categorical_features=self.categorical_features,
+            categories=category_rule(self.categorical_features, splits),
             allow_nan=splits.allows_missing,
             accept_sparse=splits.allows_sparse,
         )
-        if data.categories is not None and not splits.allows_categories:
-            raise IncompatibleParts(
-                f"splits={splits!r} does not go with categorical columns: its tests need numbers. Encode them first, "
-                "for example with sklearn.preprocessing.OneHotEncoder, or pass splits='axis'."
-            )
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
         exponent = moderate_exponent(total)
@@ -455,6 +466,23 @@ class TopDownTreeClassifier(TreeClassifier):
 def _row_count(wanted: Any, n: int) -> int:
     """Rows of a limit that is a number of rows or a fraction of n of them, rounded up."""
     return int(wanted) if isinstance(wanted, numbers.Integral) else math.ceil(wanted * n)
+
+
+def category_rule(categorical_features: Any, splits: SplitFamily, executor: str | None = None) -> CategoryRule:
+    """Return which columns a fit takes as categories; a linear test takes a bool column as the numbers 0 and 1."""
+    in_memory = executor is None
+    allowed = splits.allows_categories if in_memory else splits.allows_categories_in_passes
+    instead = "pass splits='axis'" if in_memory else "pass splits=Axis(max_bins=255)"
+    instead += "" if in_memory or not splits.allows_categories else ", call fit"
+    takes = f"splits={splits!r} takes numbers only" + ("" if in_memory else f" in {executor}")
+    is_list = categorical_features is not None and not isinstance(categorical_features, str)
+    if is_list and not allowed and np.size(categorical_features):
+        raise IncompatibleParts(
+            f"categorical_features={categorical_features!r} does not go with splits={splits!r}, because {takes}: "
+            f"{ENCODE}, or {instead}."
+        )
+    refusal = "" if allowed else f"{takes}: {ENCODE}, {instead}, or drop them."
+    return CategoryRule(categorical_features, allowed, "linear tests" not in splits.provides, refusal=refusal)
 
 
 def _draw_seed(random_state: Any) -> int:

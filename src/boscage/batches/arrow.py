@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boscage._columns import NUMBERS_ONLY, CategoryRule, look_at_table, numeric_type, take_categories
 from boscage.batches.files import check_columns
 from boscage.batches.rows import CodedLabels, RawBatch
 
@@ -25,36 +26,40 @@ class Memory:
         return self._bytes[:wanted].view(dtype).reshape(n_columns, n_rows)
 
 
-def arrow_batch(batch: Any, target: str | None, weight: str | None, memory: Memory | None = None) -> RawBatch:
+def arrow_batch(
+    batch: Any, target: str | None, weight: str | None, rule: CategoryRule = NUMBERS_ONLY, memory: Memory | None = None
+) -> RawBatch:
     """Take a record batch or a table apart into X, y and weights; X lies in the memory."""
     if target is None:
         raise ValueError("target=None is not allowed with tables. Pass the name of the column of labels.")
     check_columns(batch.schema.names, target, weight)
-    kept = [j for j, name in enumerate(batch.schema.names) if name not in (target, weight)]
-    if not kept:
+    names = [name for name in batch.schema.names if name not in (target, weight)]
+    if not names:
         raise ValueError(f"the source has no column besides target={target!r} and weight={weight!r}.")
-    types = [_float_type(batch.schema.field(j)) for j in kept]
-    matrix = (memory or Memory()).columns(len(kept), batch.num_rows, np.result_type(*types))
-    for row, j in enumerate(kept):
-        matrix[row] = _arrow_numbers(batch.column(j))
+    features = batch.select(names)
+    seen = look_at_table(features)
+    labelled = take_categories(_Batch(), seen, rule, rule.named(len(names), np.array(names, dtype=object)))
+    numbers = [j for j in seen if labelled.get(j) is None]
+    dtype = numeric_type(*(_float_type(features.schema.field(j).type) for j in numbers))
+    matrix = (memory or Memory()).columns(len(names), batch.num_rows, dtype)
+    matrix[[j for j in seen if labelled.get(j) is not None]] = 0.0
+    for j in numbers:
+        matrix[j] = _arrow_numbers(features.column(j))
     w = None if weight is None else np.asarray(_arrow_numbers(batch.column(batch.schema.names.index(weight))))
     labels = _arrow_labels(batch.column(batch.schema.names.index(target)))
-    return RawBatch(matrix.T, labels, w, tuple(batch.schema.names[j] for j in kept), batch.nbytes)
+    return RawBatch(matrix.T, labels, w, tuple(names), batch.nbytes, labelled)
 
 
-def _float_type(field: Any) -> type:
+class _Batch:
+    """Stands for the estimator in messages about a batch."""
+
+
+def _float_type(kind: Any) -> type:
     import pyarrow as pa
 
-    kind = field.type
-    small = (pa.float16(), pa.float32(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
-    if kind in small:
-        return np.float32
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
-        return np.float64
-    raise ValueError(
-        f"X has a column that is not numeric: {field.name!r} ({kind}). Encode it as numbers, or leave it out of the "
-        "source: categories are not available in batches."
-    )
+    small = (pa.float16(), pa.float32(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_(), pa.null())
+    is_wide = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    return np.float64 if is_wide and kind not in small else np.float32  # text without any value too
 
 
 def _arrow_numbers(column: Any) -> npt.NDArray[Any]:
@@ -64,6 +69,8 @@ def _arrow_numbers(column: Any) -> npt.NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy())
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
+    if pa.types.is_dictionary(column.type):  # text without any value
+        column = column.cast(column.type.value_type)
     wanted = column.type if pa.types.is_floating(column.type) else pa.float64()
     values = column.cast(wanted, safe=False)
     return np.asarray(values.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else values.to_numpy())

@@ -29,7 +29,15 @@ Numbers = npt.NDArray[Any]
 _DIGIT_BITS = 8
 _DIGITS = 1 << _DIGIT_BITS
 _NO_STEPS = np.empty((0, 2), np.int32)
-_NO_ROUTE = (np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.uint8), _NO_STEPS, _NO_STEPS)
+_NO_ROUTE = (
+    np.empty(0, np.int32),
+    np.empty(0, np.int64),
+    np.empty(0, np.uint8),
+    _NO_STEPS,
+    _NO_STEPS,
+    np.zeros(1, np.int64),
+    np.empty(0, np.uint8),
+)
 
 
 def from_keys(keys: Numbers) -> Numbers:
@@ -42,13 +50,14 @@ def from_keys(keys: Numbers) -> Numbers:
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct values of each column while there are no more than ``most``, else None; and their weight."""
+    """The distinct values of columns while there are no more than ``most``, else None; and their weight."""
 
     most: int
+    columns: tuple[int, ...]
 
     def look(self, rows: Rows, threads: int) -> list[tuple[Numbers | None, float]]:
         """Look at some rows."""
-        return [self._column(rows.X[:, j], rows.weight) for j in range(rows.X.shape[1])]
+        return [self._column(rows.X[:, j], rows.weight) for j in self.columns]
 
     def _column(self, values: Numbers, weight: Floats) -> tuple[Numbers | None, float]:
         is_here = ~np.isnan(values)
@@ -135,12 +144,15 @@ class Histograms:
         return one + other
 
 
-def find_edges(passes: Passes, max_bins: int) -> tuple[Edges, list[bool]]:
-    """Return the bins of every column, and whether they hold one value each."""
-    distinct = passes.collect(Distinct(max_bins))
+def find_edges(passes: Passes, max_bins: int, n_categories: npt.NDArray[np.int64]) -> tuple[Edges, list[bool]]:
+    """Return the bins of every column, and whether they hold one value each; a category has a bin of its own."""
     dtype = passes.survey.dtype
-    last: list[Numbers] = [np.empty(0, dtype) if found is None else found.astype(dtype) for found, _ in distinct]
-    wide = [column for column, (found, _) in enumerate(distinct) if found is None]
+    last: list[Numbers] = [np.arange(count, dtype=dtype) for count in n_categories.tolist()]
+    numeric = np.flatnonzero(n_categories == 0).tolist()
+    distinct = dict(zip(numeric, passes.collect(Distinct(max_bins, tuple(numeric))))) if numeric else {}
+    for column, (found, _) in distinct.items():
+        last[column] = np.empty(0, dtype) if found is None else found.astype(dtype)
+    wide = [column for column, (found, _) in distinct.items() if found is None]
     each = max_bins * _DIGITS * 8
     group = max(1, int(passes.max_message_mb * 1e6 / each))
     for start in range(0, len(wide), group):
@@ -149,7 +161,7 @@ def find_edges(passes: Passes, max_bins: int) -> tuple[Edges, list[bool]]:
         for column, found in zip(columns, quantiles):
             largest = np.array([passes.survey.high[column]], dtype)
             last[column] = np.union1d(found, largest + dtype.type(0)).astype(dtype)
-    return Edges(tuple(last)), [found is not None for found, _ in distinct]
+    return Edges(tuple(last)), [column not in wide for column in range(len(last))]
 
 
 def _quantiles(passes: Passes, columns: list[int], totals: list[float], max_bins: int) -> list[Numbers]:
@@ -174,7 +186,8 @@ def _quantiles(passes: Passes, columns: list[int], totals: list[float], max_bins
 
 def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], max_bins: int) -> dict[str, Any]:
     """Grow a tree by passes over the rows: some for the bins, one for the root and one for each level."""
-    edges, exact = find_edges(passes, max_bins)
+    n_categories = job.data.n_categories
+    edges, exact = find_edges(passes, max_bins, n_categories)
     first = passes.collect(edges)
     question = Histograms(edges, job.n_classes)
     root = passes.collect(question)
@@ -185,6 +198,7 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
         _by_place(first, start),
         _by_place(last, start),
         np.array(exact, np.uint8),
+        (n_categories > 0).astype(np.uint8),
         passes.survey.dtype == np.float32,
         job.n_classes,
         *job.native_criterion(),

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boscage.batches.csv_files import csv_batches, csv_dataset, is_own
+from boscage._csv import CsvFiles
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -96,16 +96,19 @@ def is_path(source: Any) -> bool:
 
 
 def is_dataset(source: Any) -> bool:
-    """Whether a source is a dataset of pyarrow's."""
-    return type(source).__module__.startswith("pyarrow") and hasattr(source, "scanner")
+    """Whether a source is a dataset of pyarrow's, or of CSV files."""
+    return isinstance(source, CsvFiles) or (
+        type(source).__module__.startswith("pyarrow") and hasattr(source, "scanner")
+    )
 
 
-def files_dataset(source: Any, target: str | None = None) -> Any:
-    """Open one path, pattern or folder, or a list of paths, as a dataset; files in order of their names."""
-    try:
-        import pyarrow.dataset as ds
-    except ImportError as error:
-        raise ImportError("reading files in batches needs the package pyarrow (pip install 'boscage[dask]')") from error
+def files_dataset(source: Any, target: str | None = None, text: Collection[str] = ()) -> Any:
+    """Open one path, pattern or folder, or a list of paths, as a dataset; files in order of their names.
+
+    Columns named in ``text`` are read as text from CSV files.
+    """
+    import pyarrow.dataset as ds
+
     paths = [os.fspath(path) for path in source] if isinstance(source, (list, tuple)) else [os.fspath(source)]
     found: list[str] = []
     for path in paths:
@@ -128,7 +131,7 @@ def files_dataset(source: Any, target: str | None = None) -> Any:
         formats = {"csv"}
     if len(formats) > 1 or formats - set(_FORMATS.values()):
         raise ValueError(f"source holds files of the kinds {sorted(formats)}. Pass files of one kind: {_kinds()}.")
-    return csv_dataset(found, target) if formats == {"csv"} else ds.dataset(found, format=formats.pop())
+    return CsvFiles(found, target, text) if formats == {"csv"} else ds.dataset(found, format=formats.pop())
 
 
 def _ending(path: str) -> str:
@@ -141,7 +144,12 @@ def _kinds() -> str:
 
 
 def dataset_pieces(
-    dataset: Any, target: str | None, weight: str | None, needs_target: bool, drop: Collection[str]
+    dataset: Any,
+    target: str | None,
+    weight: str | None,
+    needs_target: bool,
+    wanted: Sequence[str] | None,
+    drop: Collection[str],
 ) -> Callable[[], Iterator[Piece]]:
     """Return a function that begins to read a dataset: pieces in the order of its rows."""
     if needs_target:
@@ -151,6 +159,10 @@ def dataset_pieces(
     for name in drop:
         check_columns(dataset.schema.names, None, None, drop=name)
     columns = [name for name in dataset.schema.names if name not in drop]
+    if wanted is not None:
+        check_columns(columns, None, None, columns=wanted)
+        present = [name for name in (target, weight) if name in columns]
+        columns = list(dict.fromkeys([*wanted, *present]))
     rows = max(4096, min(BATCH_ROWS, BATCH_BYTES // (8 * len(columns)) // 4096 * 4096))
     return lambda: _read(dataset, columns, rows)
 
@@ -167,9 +179,9 @@ def _same(batch: T) -> T:
 
 def _read(dataset: Any, columns: list[str], rows: int) -> Iterator[Piece]:
     """Read fragment by fragment."""
-    if getattr(getattr(dataset, "format", None), "default_extname", "") == "csv" and is_own(dataset):
-        for fragment in dataset.get_fragments():
-            yield from _read_csv(dataset, fragment, columns, rows)
+    if isinstance(dataset, CsvFiles):
+        for batch in dataset.batches(columns):
+            yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
         return
     try:
         fragments = dataset.get_fragments()
@@ -254,15 +266,34 @@ def _read_ipc(fragment: Any, columns: list[str], rows: int) -> Iterator[Piece]:
 
 
 def _read_csv(dataset: Any, fragment: Any, columns: list[str], rows: int) -> Iterator[Piece]:
-    for batch in csv_batches(dataset, fragment, columns):
-        yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+    """Read a file of a dataset of pyarrow's as a stream."""
+    from pyarrow.csv import ConvertOptions, open_csv
+
+    types = {name: dataset.schema.field(name).type for name in columns}
+    convert = ConvertOptions(column_types=types, include_columns=columns)
+    with fragment.open() as opened, open_csv(opened, convert_options=convert) as stream:
+        for batch in stream:
+            yield from _there(batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def check_columns(names: Sequence[str], target: str | None, weight: str | None, drop: str | None = None) -> None:
+def check_columns(
+    names: Sequence[str],
+    target: str | None,
+    weight: str | None,
+    drop: str | None = None,
+    text: str | None = None,
+    columns: Sequence[str] = (),
+) -> None:
     """Refuse names that are not columns of a source, or are two things at once."""
-    for role, name in (("target", target), ("weight", weight), ("drop", drop)):
+    for role, name in (
+        ("target", target),
+        ("weight", weight),
+        ("drop", drop),
+        *(("columns", name) for name in columns),
+    ):
         if name is not None and name not in names:
             shown = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
-            raise ValueError(f"{role}={name!r} is not a column of the source. Its columns are {shown}.")
+            given = f"{role}={name!r}" if role != "columns" else f"columns holds {name!r}, which"
+            raise ValueError(f"{given} is not a column of the source. Its columns are {shown}.")
     if target is not None and target == weight:
         raise ValueError(f"weight={weight!r} is the column of labels too. Pass another column, or None.")

@@ -20,6 +20,7 @@ from dask.optimization import cull
 from distributed.client import futures_of
 
 import boscage
+from boscage._columns import CategoryRule
 from boscage.batches.reading import Look, Question
 from boscage.batches.reduction import Parts, join
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
@@ -134,6 +135,7 @@ class Asked(NamedTuple):
     version: str
     owner: str
     allow_nan: bool
+    categories: CategoryRule
     prepare: Preparation | None = None
     question: Question | None = None
     look: Look | None = None
@@ -155,27 +157,27 @@ def _check_version(asked: Asked) -> None:
         )
 
 
-def _raw(partition: Partition) -> RawBatch | None:
+def _raw(asked: Asked, partition: Partition) -> RawBatch | None:
     X, y, *rest = partition() if isinstance(partition, Loader) else partition
     weight = rest[0] if rest else None
     if len(X) == 0:
         return None
     if len(y) != len(X) or (weight is not None and len(weight) != len(X)):
         raise ValueError(f"a partition has {len(X)} rows of X and {len(y)} labels. Partition X and y alike.")
-    return raw_batch((X, y) if weight is None else (X, y, weight), None, None)
+    return raw_batch((X, y) if weight is None else (X, y, weight), None, None, asked.categories)
 
 
 def survey_partition(asked: Asked, partition: Partition) -> Survey | None:
     """Take the first look at a partition; None if it is empty."""
     _check_version(asked)
-    raw = _raw(partition)
+    raw = _raw(asked, partition)
     return None if raw is None else Survey.of(raw, asked.owner, allow_nan=asked.allow_nan)
 
 
 def weigh_partition(asked: Asked, partition: Partition) -> WeightSurvey | None:
     """Look at the weights of a partition, those of the classes included."""
     _check_version(asked)
-    raw = _raw(partition)
+    raw = _raw(asked, partition)
     if raw is None or asked.prepare is None:
         return None
     return asked.prepare.survey_weights(raw)
@@ -184,7 +186,7 @@ def weigh_partition(asked: Asked, partition: Partition) -> WeightSurvey | None:
 def answer_partition(asked: Asked, partition: Partition, first_row: int, n_rows: int) -> Answer:
     """Answer a question for the blocks inside a partition that begins with this row of all that count."""
     _check_version(asked)
-    raw = _raw(partition)
+    raw = _raw(asked, partition)
     if raw is None or asked.prepare is None or asked.question is None:
         return Answer([], None, None)
     rows = asked.prepare(raw)
@@ -212,7 +214,7 @@ def join_runs(runs: list[Answer | Parts]) -> Parts:
 def look_at_partition(asked: Asked, partition: Partition, n_rows: int) -> Any:
     """Answer a question of exact answers for a partition."""
     _check_version(asked)
-    raw = _raw(partition)
+    raw = _raw(asked, partition)
     if raw is None or asked.prepare is None or asked.look is None:
         return None
     rows = asked.prepare(raw)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from boscage._frames import as_frame
+from boscage._columns import is_table, select, table_names
 from boscage._progress import Progress
 from boscage._whole_file import whole_file
 from boscage.batches.source import open_source
 
 
 def predict_batches(
-    estimator: Any, source: Any, path: str | os.PathLike[str], target: str | None, *, proba: bool
+    estimator: Any,
+    source: Any,
+    path: str | os.PathLike[str],
+    target: str | None,
+    *,
+    proba: bool,
+    columns: Sequence[str] | None = None,
 ) -> int:
     """Write the predictions for all rows of a source; return their number.
 
@@ -24,19 +30,17 @@ def predict_batches(
     ----------
     estimator : fitted classifier
         Has ``predict``, ``predict_proba``, ``classes_`` and perhaps ``feature_names_in_``.
-    source, path, target, proba
+    source, path, target, proba, columns
         As in ``predict_batches`` of the estimator.
     """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("predict_batches writes Parquet and needs pyarrow (pip install 'boscage[dask]')") from error
-    opened = open_source(source, target, needs_target=False)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    opened = open_source(source, target, needs_target=False, columns=columns)
     n = 0
     with whole_file(path) as draft, ExitStack() as files, Progress("predicting: rows", estimator.verbose) as progress:
         writer: Any = None
-        for X in _inputs(estimator, opened.given(), target):
+        for X in _inputs(estimator, opened.given(), target, columns):
             table = pa.table(_columns(estimator, X, proba))
             if writer is None:
                 writer = files.enter_context(pq.ParquetWriter(draft, table.schema))
@@ -49,25 +53,23 @@ def predict_batches(
     return n
 
 
-def _inputs(estimator: Any, batches: Iterator[Any], target: str | None) -> Iterator[Any]:
-    names = getattr(estimator, "feature_names_in_", None)
+def _inputs(estimator: Any, batches: Iterator[Any], target: str | None, columns: Sequence[str] | None) -> Iterator[Any]:
+    names = getattr(estimator, "feature_names_in_", columns)
     for batch in batches:
         X = batch[0] if isinstance(batch, tuple) else batch
         if len(X) == 0:
             continue
-        frame = as_frame(X)
-        if frame is None:
+        if not is_table(X):
             yield X
             continue
-        kept = [name for name in frame.names if name != target] if names is None else list(names)
-        missing = [name for name in kept if name not in frame.names]
+        there = table_names(X)
+        kept = [name for name in there if name != target] if names is None else list(names)
+        missing = [name for name in kept if name not in there]
         if missing:
             raise ValueError(f"source has no column {missing[0]!r}, which the tree was fitted on.")
-        picked = frame.numbers([frame.names.index(name) for name in kept])
-        if type(picked).__name__ == "RecordBatch":  # scikit-learn reads the names of tables only
-            picked = type(picked.schema.empty_table()).from_batches([picked])
+        picked = select(X, kept)
         # Names that the tree does not know would only be warned about.
-        yield picked if names is not None else np.asarray(picked)
+        yield picked if hasattr(estimator, "feature_names_in_") else np.asarray(picked)
 
 
 def _columns(estimator: Any, X: Any, proba: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage._categories import Labelled
 
 BLOCK_ROWS: int = _core.BLOCK_ROWS
 
@@ -34,13 +35,17 @@ class CodedLabels:
 
 @dataclass(frozen=True)
 class RawBatch:
-    """Some rows as the source gives them: ``X`` a matrix of floats, labels, weights or None."""
+    """Some rows as the source gives them: ``X`` a matrix of floats, labels, weights or None.
+
+    ``labelled`` holds the categorical columns, as in `Columns`.
+    """
 
     X: npt.NDArray[Any]
     y: npt.NDArray[Any] | CodedLabels
     weight: Floats | None
     names: tuple[str, ...] | None = None
     n_bytes: int = 0
+    labelled: dict[int, Labelled | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

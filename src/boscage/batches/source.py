@@ -6,15 +6,15 @@ iterator. `open_source` looks at what the user passed and refuses what can be re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator
+import copy
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from boscage._frames import as_frame
-from boscage._validation import numeric_columns
+from boscage._columns import NUMBERS_ONLY, CategoryRule, as_categories, columns_of, is_table, select, table_names
 from boscage.batches.arrow import Memory, arrow_batch
 from boscage.batches.files import Piece, check_columns, dataset_pieces, files_dataset, is_dataset, is_path, read_ahead
 from boscage.batches.rows import RawBatch
@@ -37,17 +37,37 @@ class Source:
         Returns a fresh iterator of batches as the user has them; of a file's, of pieces that return one.
     target, weight : str or None
         Columns of labels and weights in batches that are tables.
+    columns : sequence of str, optional
+        Columns to learn from, in batches that are tables; files are read without the others.
+    text : collection of str, default=()
+        Columns of files that are categories of text.
     reads_files : bool, default=False
         Whether other threads may read ahead; iterators of the user's are used in the caller's.
     """
 
     def __init__(
-        self, start: Callable[[], Iterator[Any]], target: str | None, weight: str | None, *, reads_files: bool = False
+        self,
+        start: Callable[[], Iterator[Any]],
+        target: str | None,
+        weight: str | None,
+        *,
+        columns: Sequence[str] | None = None,
+        text: Collection[str] = (),
+        reads_files: bool = False,
     ) -> None:
         self.start = start
         self.target = target
         self.weight = weight
+        self.columns = columns
+        self.text = text
         self.reads_files = reads_files
+        self.categories = NUMBERS_ONLY
+
+    def with_categories(self, rule: CategoryRule) -> Source:
+        """Return the same source, whose batches have categories by this rule."""
+        other = copy.copy(self)
+        other.categories = rule
+        return other
 
     def given(self) -> Iterator[Any]:
         """Read all rows once more: batches as the user has them."""
@@ -56,7 +76,7 @@ class Source:
     def batches(self) -> Generator[RawBatch, None, None]:
         """Read all rows once more; a batch is good until the next is taken. Not for files."""
         for number, batch in enumerate(self.start()):
-            raw = raw_batch(batch, self.target, self.weight, number)
+            raw = raw_batch(batch, self.target, self.weight, self.categories, self.columns, number)
             if len(raw.X):
                 yield raw
 
@@ -66,7 +86,7 @@ class Source:
 
     def take_apart(self, table: Any, memory: Memory) -> RawBatch:
         """Make a batch of a table; its columns lie in the memory."""
-        return arrow_batch(table, self.target, self.weight, memory)
+        return arrow_batch(as_categories(table, self.text), self.target, self.weight, self.categories, memory)
 
 
 def open_source(
@@ -75,7 +95,10 @@ def open_source(
     weight: str | None = None,
     *,
     needs_target: bool = True,
+    categories: CategoryRule = NUMBERS_ONLY,
+    columns: Sequence[str] | None = None,
     drop: Collection[str] = (),
+    text: Collection[str] = (),
 ) -> Source:
     """Make a `Source` of what the user passed.
 
@@ -88,22 +111,34 @@ def open_source(
         Columns of labels and of weights, in tables.
     needs_target : bool, default=True
         Whether files must have a column of labels.
+    categories : CategoryRule, default=NUMBERS_ONLY
+        Which columns are categories.
+    columns : sequence of str, optional
+        Columns of tables to learn from. Default: all but ``target`` and ``weight``.
     drop : collection of str, default=()
         Columns of files that are not read.
+    text : collection of str, default=()
+        Columns of files that are read as text and are categories, however many levels they have.
     """
+    if isinstance(columns, str) or (columns is not None and not all(isinstance(name, str) for name in columns)):
+        raise TypeError(f"columns={columns!r} is not allowed. Pass a list of column names, or None for all.")
+    if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
+        source = files_dataset(source, target, text)
+    if is_dataset(source):
+        for name in text:
+            check_columns(source.schema.names, None, None, text=name)
+        pieces = dataset_pieces(source, target, weight, needs_target, columns, drop)
+        opened = Source(pieces, target, weight, text=text, reads_files=True)
+    else:
+        opened = _opened(source, target, weight, columns)
+    return opened.with_categories(categories)
+
+
+def _opened(source: Any, target: str | None, weight: str | None, columns: Sequence[str] | None) -> Source:
     if isinstance(source, Source):
         return source
-    if is_path(source) or (isinstance(source, (list, tuple)) and source and all(map(is_path, source))):
-        return Source(
-            dataset_pieces(files_dataset(source, target), target, weight, needs_target, drop),
-            target,
-            weight,
-            reads_files=True,
-        )
-    if is_dataset(source):
-        return Source(dataset_pieces(source, target, weight, needs_target, drop), target, weight, reads_files=True)
-    if as_frame(source) is not None:
-        return Source(lambda: iter([source]), target, weight)
+    if is_table(source):
+        return Source(lambda: iter([source]), target, weight, columns=columns)
     if hasattr(source, "__next__"):
         raise TypeError(
             f"source is a {type(source).__name__}, which can be read only once, and a fit reads its rows many times. "
@@ -112,9 +147,9 @@ def open_source(
     if isinstance(source, (list, tuple)):
         if not source:
             raise ValueError(f"source is an empty {type(source).__name__}. {_WHAT_TO_PASS}")
-        return Source(lambda: iter(source), target, weight)
+        return Source(lambda: iter(source), target, weight, columns=columns)
     if callable(source):
-        return Source(_callable_start(source), target, weight)
+        return Source(_callable_start(source), target, weight, columns=columns)
     raise TypeError(f"source is a {type(source).__name__}, which is not known. {_WHAT_TO_PASS}")
 
 
@@ -135,33 +170,51 @@ def _callable_start(source: Callable[[], Any]) -> Callable[[], Iterator[Any]]:
     return start
 
 
-def raw_batch(batch: Any, target: str | None, weight: str | None, number: int = 0) -> RawBatch:
+def raw_batch(
+    batch: Any,
+    target: str | None,
+    weight: str | None,
+    rule: CategoryRule = NUMBERS_ONLY,
+    columns: Sequence[str] | None = None,
+    number: int = 0,
+) -> RawBatch:
     """Take a batch of the user's apart into X, y and weights."""
     if isinstance(batch, tuple) and not hasattr(batch, "columns"):
         if len(batch) not in (2, 3):
             raise ValueError(f"batch {number} is a tuple of {len(batch)}. Pass (X, y) or (X, y, sample_weight).")
         X, y, w = batch if len(batch) == 3 else (*batch, None)
-        if X is not None and hasattr(X, "shape") and X.shape[0] == 0:
-            return RawBatch(np.empty((0, 0)), np.empty(0), None)
-        matrix, names = numeric_columns(_Batch(), X)
-        given = None if w is None else np.asarray(w)
-        return RawBatch(matrix, _labels(y), given, names, matrix.nbytes + (0 if given is None else given.nbytes))
-    if type(batch).__module__.startswith("pyarrow"):
-        return arrow_batch(batch, target, weight)
-    if as_frame(batch) is not None:
+    elif is_table(batch):
         if target is None:
             raise ValueError("target=None is not allowed with tables. Pass the name of the column of labels.")
-        check_columns([str(name) for name in batch.columns], target, weight)
-        kept = [name for name in batch.columns if name not in (target, weight)]
-        if len(batch) == 0:
-            return RawBatch(np.empty((0, 0)), np.empty(0), None)
-        matrix, names = numeric_columns(_Batch(), batch[kept])
-        given = None if weight is None else np.asarray(batch[weight])
-        return RawBatch(matrix, _labels(batch[target]), given, names, matrix.nbytes)
-    raise TypeError(
-        f"batch {number} is a {type(batch).__name__}. Pass a table with the column of labels, or a tuple (X, y) or "
-        "(X, y, sample_weight)."
-    )
+        names = table_names(batch)
+        check_columns([str(name) for name in names], target, weight)
+        if type(batch).__module__.startswith("pyarrow"):
+            kept = names if columns is None else _with_columns(names, columns, target, weight)
+            return arrow_batch(batch.select(kept), target, weight, rule)
+        X = select(batch, [name for name in names if name not in (target, weight)])
+        y, w = batch[target], None if weight is None else batch[weight]
+    else:
+        raise TypeError(
+            f"batch {number} is a {type(batch).__name__}. Pass a table with the column of labels, or a tuple (X, y) or "
+            "(X, y, sample_weight)."
+        )
+    if X is not None and hasattr(X, "shape") and X.shape[0] == 0:
+        return RawBatch(np.empty((0, 0)), np.empty(0), None)
+    if columns is not None:
+        if not is_table(X):
+            raise ValueError("columns names columns of tables, and a batch holds an array. Pass columns=None.")
+        X = select(X, _with_columns(table_names(X), columns))
+    found = columns_of(_Batch(), X, rule)
+    shown = None if found.names is None else tuple(found.names.tolist())
+    given = None if w is None else w if np.ma.isMaskedArray(w) else np.asarray(w)
+    n_bytes = found.matrix.nbytes + (0 if given is None else given.nbytes)
+    return RawBatch(found.matrix, _labels(y), given, shown, n_bytes, found.labelled)
+
+
+def _with_columns(names: Sequence[str], columns: Sequence[str], *others: str | None) -> list[str]:
+    """Return the wanted columns, then others; refuse what is not there."""
+    check_columns(names, None, None, columns=columns)
+    return list(dict.fromkeys([*columns, *(name for name in others if name is not None)]))
 
 
 class _Batch(BaseEstimator):  # type: ignore[misc]

@@ -14,6 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage._categories import (
+    MOST_LEVELS,
+    Label,
+    Labelled,
+    check_levels,
+    codes_of,
+    label_numbers,
+    sorted_labels,
+)
 from boscage._labels import encode_labels
 from boscage._validation import Dataset, check_values
 from boscage._weights import (
@@ -45,8 +54,56 @@ def encode(y: npt.NDArray[Any] | CodedLabels, owner: str) -> tuple[npt.NDArray[n
 
 
 @dataclass(frozen=True)
+class Levels:
+    """The labels of a categorical column and the number of rows that have one.
+
+    Of text that nobody declared to be categories no more labels are kept than it takes to refuse it.
+    """
+
+    labels: frozenset[Any]
+    rows: int
+    is_text: bool
+
+    @classmethod
+    def of(cls, column: Labelled, is_kept: npt.NDArray[np.bool_] | None = None) -> Levels:
+        """Look at some rows of a column."""
+        codes = column.codes if is_kept is None else column.codes[is_kept]
+        counts = np.bincount(codes[codes >= 0], minlength=len(column.labels))
+        labels = (column.labels[place] for place in np.flatnonzero(counts).tolist())
+        return cls(frozenset(labels), int(counts.sum()), column.is_text)
+
+    def merge(self, other: Levels) -> Levels:
+        """Return the levels of both."""
+        labels, is_text = self.labels | other.labels, self.is_text and other.is_text
+        if is_text and len(labels) > MOST_LEVELS + 1:
+            labels = frozenset(sorted(labels)[: MOST_LEVELS + 1])
+        return Levels(labels, self.rows + other.rows, is_text)
+
+    def settle(self, shown: str) -> tuple[Label, ...]:
+        """Return the labels in the order of their codes."""
+        labels = sorted_labels(list(self.labels), shown)
+        if self.is_text and labels:
+            check_levels(len(labels), self.rows, shown, labels[0])
+        return labels
+
+
+def levels_of(batch: RawBatch, is_kept: npt.NDArray[np.bool_] | None = None) -> dict[int, Levels]:
+    """Return the levels of the categorical columns of some rows."""
+    found = {}
+    for j, column in batch.labelled.items():
+        found[j] = Levels.of(label_numbers(batch.X[:, j]) if column is None else column, is_kept)
+    return found
+
+
+def merge_levels(mine: dict[int, Levels], theirs: dict[int, Levels]) -> dict[int, Levels]:
+    """Return the levels of both; a column may be missing in all rows of one of them."""
+    both = {j: mine[j].merge(theirs[j]) for j in mine.keys() & theirs.keys()}
+    return {**mine, **theirs, **both}
+
+
+@dataclass(frozen=True)
 class WeightSurvey:
-    """Count, range and exact sum of the weights that are not 0, and the range of the columns of their rows."""
+    """Count, range and exact sum of the weights that are not 0, and ranges and levels of the columns of their rows."""
 
     count: int
     smallest: float
@@ -54,16 +111,19 @@ class WeightSurvey:
     total: int
     low: Floats
     high: Floats
+    levels: dict[int, Levels]
 
     @classmethod
-    def of(cls, weight: Floats, X: npt.NDArray[Any]) -> WeightSurvey:
-        """Look at some weights and their rows."""
+    def of(cls, weight: Floats, batch: RawBatch) -> WeightSurvey:
+        """Look at the rows of a batch by these weights."""
+        X, is_kept = batch.X, None
         if not weight.all():
             is_kept = weight > 0
             weight, X = weight[is_kept], X[is_kept]
+        facts = (*column_ranges(X), levels_of(batch, is_kept))
         if not len(weight):
-            return cls(0, np.inf, 0.0, 0, *column_ranges(X))
-        return cls(len(weight), float(weight.min()), float(weight.max()), exact_sums(weight)[0], *column_ranges(X))
+            return cls(0, np.inf, 0.0, 0, *facts)
+        return cls(len(weight), float(weight.min()), float(weight.max()), exact_sums(weight)[0], *facts)
 
     def merge(self, other: WeightSurvey) -> WeightSurvey:
         """Return the survey of both."""
@@ -74,6 +134,7 @@ class WeightSurvey:
             self.total + other.total,
             np.fmin(self.low, other.low),
             np.fmax(self.high, other.high),
+            merge_levels(self.levels, other.levels),
         )
 
 
@@ -98,6 +159,8 @@ class Survey:
     low: Floats
     high: Floats
     has_missing: bool
+    levels: dict[int, Levels]
+    categories: tuple[tuple[Label, ...] | None, ...] | None = None  # once all rows were seen
 
     @classmethod
     def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool, threads: int = 1) -> Survey:
@@ -112,7 +175,8 @@ class Survey:
         low, high, has_missing, has_infinity = _core.survey_columns(X, threads)
         if has_missing or has_infinity:
             check_values(owner, X, allow_nan)
-        weighed = None if weight is None else WeightSurvey.of(weight, X)
+        has_missing |= any((column.codes < 0).any() for column in batch.labelled.values() if column is not None)
+        weighed = None if weight is None else WeightSurvey.of(weight, batch)
         if weighed is not None:
             low, high = weighed.low, weighed.high
         mass = np.bincount(codes, minlength=len(classes)).tolist()
@@ -128,6 +192,7 @@ class Survey:
             low=low,
             high=high,
             has_missing=has_missing,
+            levels=levels_of(batch) if weighed is None else weighed.levels,
         )
 
     def merge(self, other: Survey) -> Survey:
@@ -150,7 +215,18 @@ class Survey:
             low=np.fmin(self.low, other.low),
             high=np.fmax(self.high, other.high),
             has_missing=self.has_missing or other.has_missing,
+            levels=merge_levels(self.levels, other.levels),
         )
+
+    def shown(self, column: int) -> str:
+        """Return a column as messages name it."""
+        return str(column) if self.names is None else repr(self.names[column])
+
+    def settled(self, low: Floats, high: Floats, levels: dict[int, Levels]) -> Survey:
+        """Return the survey with what was found of the rows that count; refuse text of too many levels."""
+        columns = range(self.n_columns)
+        categories = tuple(levels[j].settle(self.shown(j)) if j in levels else None for j in columns)
+        return replace(self, low=low, high=high, levels=levels, categories=categories if levels else None)
 
     def _merged_classes(self, other: Survey) -> tuple[npt.NDArray[Any], tuple[int, ...]]:
         mine, theirs = self.classes, other.classes
@@ -176,7 +252,8 @@ class Preparation:
     owner: str
     factors: Factors | None = None
     grid: Grid | None = None
-    has_weights: bool = False
+    categories: tuple[tuple[Label, ...] | None, ...] | None = None
+    names: tuple[str, ...] | None = None
 
     def codes(self, y: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[np.int32]:
         """Return class codes of labels that the survey has seen."""
@@ -197,12 +274,28 @@ class Preparation:
     def survey_weights(self, batch: RawBatch) -> WeightSurvey:
         """Look at the weights of a batch, those of the classes included."""
         weight = self.weights(batch, self.codes(batch.y))
-        return WeightSurvey.of(np.ones(len(batch.X)) if weight is None else weight, batch.X)
+        return WeightSurvey.of(np.ones(len(batch.X)) if weight is None else weight, batch)
+
+    def coded(self, batch: RawBatch, categories: tuple[tuple[Label, ...] | None, ...]) -> npt.NDArray[Any]:
+        """Return the rows with the codes of the levels of all batches."""
+        X = batch.X.astype(self.dtype, order="K", copy=True)
+        for j, labels in enumerate(categories):
+            if labels is None:
+                continue
+            column = batch.labelled.get(j)
+            if column is not None:
+                X[:, j] = codes_of(column, labels)
+            elif j in batch.labelled:
+                X[:, j] = codes_of(label_numbers(batch.X[:, j]), labels)
+            elif not np.isnan(X[:, j]).all():
+                shown = str(j) if self.names is None else repr(self.names[j])
+                raise ValueError(f"batches differ: column {shown} holds categories in one and numbers in another.")
+        return X
 
     def __call__(self, batch: RawBatch) -> Rows:
         """Return the rows that count."""
         codes = self.codes(batch.y)
-        X = batch.X.astype(self.dtype, copy=False)
+        X = batch.X.astype(self.dtype, copy=False) if self.categories is None else self.coded(batch, self.categories)
         weight = self.weights(batch, codes)
         if weight is None:
             return Rows(X, codes)
@@ -243,11 +336,12 @@ def preparation(
     weigh : callable
         Looks at all weights once more, with those of the classes.
     """
-    raw = Preparation(survey.classes, survey.dtype, survey.n_columns, owner)
+    raw = Preparation(survey.classes, survey.dtype, survey.n_columns, owner, names=survey.names)
     if class_weight is not None:
         raw = replace(raw, factors=class_factors(class_weight, survey.classes, list(survey.mass)))
     elif survey.weight is None:
-        return Prepared(raw, survey, survey.rows, float(survey.rows))
+        survey = survey.settled(survey.low, survey.high, survey.levels)
+        return Prepared(replace(raw, categories=survey.categories), survey, survey.rows, float(survey.rows))
     weight = survey.weight if class_weight is None else weigh(raw)
     if weight is None or not weight.count:
         what = "sample_weight is" if class_weight is None else "class_weight and sample_weight leave weight"
@@ -258,9 +352,10 @@ def preparation(
     grid = grid.divided(exponent)
     ends = grid.snap(np.array([weight.smallest, weight.largest]))
     is_unit = bool((ends == 1).all())
+    survey = survey.settled(weight.low, weight.high, weight.levels)
     return Prepared(
-        replace(raw, grid=None if is_unit else grid),
-        replace(survey, low=weight.low, high=weight.high),
+        replace(raw, grid=None if is_unit else grid, categories=survey.categories),
+        survey,
         weight.count,
         math.ldexp(total, -exponent),
         exponent,
@@ -269,13 +364,14 @@ def preparation(
 
 def schema_data(survey: Survey) -> Dataset:
     """Return a data set without rows: what a tree remembers of its columns."""
+    categories = survey.categories or (None,) * survey.n_columns
     return Dataset(
         X=np.empty((0, survey.n_columns), survey.dtype),
         y=np.empty(0, np.int32),
         classes=survey.classes,
         weight=None,
-        n_categories=np.zeros(survey.n_columns, np.int64),
-        categories=None,
+        n_categories=np.array([0 if labels is None else len(labels) for labels in categories], np.int64),
+        categories=survey.categories,
         feature_names=survey.names,
         has_missing=survey.has_missing,
     )

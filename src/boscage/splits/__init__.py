@@ -47,6 +47,7 @@ class SplitFamily(Component):
     allows_missing: ClassVar[bool] = False
     allows_sparse: ClassVar[bool] = False
     allows_categories: ClassVar[bool] = False
+    allows_categories_in_passes: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
 
     def limits(self, limits: Limits, job: Job) -> Limits:

@@ -49,6 +49,7 @@ class Axis(SplitFamily):
     provides = frozenset({"cut", "hard", "column sample"})
     allows_missing = True
     allows_categories = True
+    allows_categories_in_passes = True
 
     def __init__(self, max_bins: int | None = None) -> None:
         self.max_bins = max_bins
