@@ -57,7 +57,7 @@ Table sparse_table(const In1<T>& entries, const In1<Index>& indices, const In1<I
 }
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
-              const nb::object& progress) {
+              const nb::object& progress, ColumnScale scale = ColumnScale::standard) {
   if (X.count != problem.y.size()) throw std::invalid_argument("X and y must have the same number of rows.");
   Grown tree;
   Scaling scaling;
@@ -65,8 +65,10 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
   run(X.numbers <= kShortWork, progress, [&](Control& control) {
     Pool pool(problem.threads);
     NodeRows rows(view(problem.y), view(problem.weight), problem.classes);
+    scaling = make_scaling(X.rows, view(problem.weight), pool, control);
+    if (scale == ColumnScale::range) scale_by_range(X.rows, view(problem.weight), control, scaling);
     ObliqueData data{X.rows,
-                     make_scaling(X.rows, view(problem.weight), pool, control),
+                     std::move(scaling),
                      {},
                      problem.classes,
                      problem.criterion,
@@ -96,12 +98,12 @@ nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily&
   return out;
 }
 
-nb::dict grow_wodt(const Table& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
+nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init, int max_iter, double tolerance,
                    bool recut, double sparsity_tolerance, uint64_t seed, const nb::object& progress) {
-  WodtOptions options{l2, n_init, recut, sparsity_tolerance, seed, {}};
+  WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
-  return grow(X, problem, Wodt(options), nullptr, progress);
+  return grow(X, problem, Wodt(options), nullptr, progress, options.scale);
 }
 
 PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
@@ -202,7 +204,7 @@ void bind_oblique(nb::module_& module) {
   define_sparse(float{}, int64_t{});
   define_sparse(double{}, int32_t{});
   define_sparse(double{}, int64_t{});
-  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
+  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"), nb::arg("n_init"),
              nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
              nb::arg("seed"), nb::arg("progress").none());
   module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),

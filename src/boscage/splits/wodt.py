@@ -99,6 +99,7 @@ class WeightedOblique(ObliqueFamily):
         sparsity_tolerance: float | None = None,
         lookahead: bool = False,
         max_bins: int | None = None,
+        scale: Literal["standard", "range"] = "standard",
     ) -> None:
         self.l2 = l2
         self.n_init = n_init
@@ -108,6 +109,7 @@ class WeightedOblique(ObliqueFamily):
         self.sparsity_tolerance = sparsity_tolerance
         self.lookahead = lookahead
         self.max_bins = max_bins
+        self.scale = scale
 
     def check(self) -> None:
         """Refuse settings out of range."""
@@ -121,6 +123,7 @@ class WeightedOblique(ObliqueFamily):
         if self.sparsity_tolerance is not None:
             self._check_real("sparsity_tolerance", low=0, high=1)
         self._check_integer("max_bins", low=2, high=65536, optional=True)
+        self._check_choice("scale", ("standard", "range"))
         if self.max_bins is not None:
             for name, without in (("sparsity_tolerance", None), ("lookahead", False)):
                 if getattr(self, name) is not without:
@@ -190,6 +193,7 @@ class WeightedOblique(ObliqueFamily):
         arrays: dict[str, Any] = _core.grow_wodt(
             X,
             problem,
+            self.scale,
             float(self.l2),
             int(self.n_init),
             int(self.max_iter),
