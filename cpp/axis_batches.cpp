@@ -164,7 +164,7 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
           const ColumnScan<Criterion, UnitRows<uint8_t>> numbers{criterion, no_rows, view, scratch_};
           const CategoryScan<Criterion, UnitRows<uint8_t>> categories{criterion, no_rows, view, scratch_};
           Cut cut = bins_.category[static_cast<size_t>(feature)] ? categories.counted(static_cast<uint32_t>(places - 1))
-                                                                  : numbers.counted(places - 1);
+                                                                 : numbers.counted(places - 1);
           cut.feature = feature;
           const SeenColumns seen{!cut.is_constant, cut.gain >= 0};
           if (cut.is_better_than(best)) best = std::move(cut);

@@ -269,9 +269,9 @@ def test_masked_labels_and_weights_are_refused():
 
 
 def test_half_a_surrogate_pair_is_not_text():
-    with pytest.raises(ValueError, match=r"X holds '\\ud800' in the categorical column 'c': half of a surrogate pair"):
+    with pytest.raises(ValueError, match=r"categorical column 'c' the text '\\ud800', which is not valid Unicode"):
         TopDownTreeClassifier().fit(pd.DataFrame({"c": pd.Series(["\ud800", "b"], dtype=object)}), [0, 1])
-    with pytest.raises(ValueError, match=r"column name '\\ud800', which holds half of a surrogate pair"):
+    with pytest.raises(ValueError, match=r"column name '\\ud800', which is not valid Unicode"):
         TopDownTreeClassifier().fit(pd.DataFrame([[0], [1]], columns=pd.Index(["\ud800"], dtype=object)), [0, 1])
 
 

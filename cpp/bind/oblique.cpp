@@ -33,7 +33,7 @@ struct Problem {
 };
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
-              const nb::object& progress) {
+              const nb::object& progress, ColumnScale scale = ColumnScale::standard) {
   if (X.count != problem.y.size()) throw std::invalid_argument("X and y must have the same number of rows.");
   Grown tree;
   Scaling scaling;
@@ -41,8 +41,10 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
   run(X.numbers <= kShortWork, progress, [&](Control& control) {
     Pool pool(problem.threads);
     NodeRows rows(view(problem.y), view(problem.weight), problem.classes);
+    scaling = make_scaling(X.rows, view(problem.weight), pool, control);
+    if (scale == ColumnScale::range) scale_by_range(X.rows, view(problem.weight), control, scaling);
     ObliqueData data{X.rows,
-                     make_scaling(X.rows, view(problem.weight), pool, control),
+                     std::move(scaling),
                      {},
                      problem.classes,
                      problem.criterion,
@@ -72,12 +74,13 @@ nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily&
   return out;
 }
 
-nb::dict grow_wodt(const Table& X, const Problem& problem, double l2, int n_init, int max_iter, double tolerance,
-                   bool recut, double sparsity_tolerance, uint64_t seed, const nb::object& progress) {
-  WodtOptions options{l2, n_init, recut, sparsity_tolerance, seed, {}};
+nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init,
+                   int max_iter, double tolerance, bool recut, double sparsity_tolerance, uint64_t seed,
+                   const nb::object& progress) {
+  WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
-  return grow(X, problem, Wodt(options), nullptr, progress);
+  return grow(X, problem, Wodt(options), nullptr, progress, options.scale);
 }
 
 PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
@@ -150,8 +153,8 @@ void bind_oblique(nb::module_& module) {
                                threads};
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
-          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-          nb::arg("limits"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
+          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"),
+          nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
   const auto define = [&]<class T>(T) {
     module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
                nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),
@@ -159,9 +162,9 @@ void bind_oblique(nb::module_& module) {
   };
   define(float{});
   define(double{});
-  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("l2"), nb::arg("n_init"),
-             nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
-             nb::arg("seed"), nb::arg("progress").none());
+  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"),
+             nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
+             nb::arg("sparsity_tolerance"), nb::arg("seed"), nb::arg("progress").none());
   module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),
              nb::arg("progress").none());
   module.def("grow_oc1", &grow_oc1, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("restarts"),

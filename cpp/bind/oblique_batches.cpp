@@ -47,18 +47,20 @@ Wanted make_wanted(uint8_t code) {
 // A pass on the side of the rows, made of plain arrays; what does not fit together is refused.
 class OnRows {
  public:
-  OnRows(const In1<double>& mean, const In1<double>& inverse, const In2<double>& weights, const In1<double>& thresholds,
-         const In2<int32_t>& links, const In1<int32_t>& places, const In2<int32_t>& numbers,
-         const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted, const In1<int32_t>& leaves,
-         const In2<double>& vectors, const In1<double>& edges, const In1<int64_t>& edge_start)
+  OnRows(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse, const In2<double>& weights,
+         const In1<double>& thresholds, const In2<int32_t>& links, const In1<int32_t>& places,
+         const In2<int32_t>& numbers, const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted,
+         const In1<int32_t>& leaves, const In2<double>& vectors, const In1<double>& edges,
+         const In1<int64_t>& edge_start)
       : classes_(static_cast<int32_t>(numbers.shape(1))) {
     pass_.scaling = {copy(mean), std::vector<double>(mean.size(), 0.0), copy(inverse)};
+    pass_.scaling.centre = copy(centre);
     const size_t d = mean.size(), steps = thresholds.size(), tasks = wanted.size();
-    if (inverse.size() != d || weights.shape(0) != steps || (steps > 0 && weights.shape(1) != d) ||
-        links.shape(0) != steps || links.shape(1) != 2 || places.size() != steps ||
-        leaf_places.size() != numbers.shape(0) || leaves.size() != tasks || vectors.shape(0) != tasks ||
-        vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 || edge_start.data()[0] != 0 ||
-        edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
+    if (inverse.size() != d || centre.size() != d || weights.shape(0) != steps ||
+        (steps > 0 && weights.shape(1) != d) || links.shape(0) != steps || links.shape(1) != 2 ||
+        places.size() != steps || leaf_places.size() != numbers.shape(0) || leaves.size() != tasks ||
+        vectors.shape(0) != tasks || vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 ||
+        edge_start.data()[0] != 0 || edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
       throw std::invalid_argument("the arrays of a pass do not fit together.");
     add_steps(weights, thresholds, links, places, static_cast<int32_t>(numbers.shape(0)));
     add_leaves(numbers, leaf_places);
@@ -165,18 +167,19 @@ nb::tuple give_pass(ObliquePass pass) {
 
 class OfSums {
  public:
-  OfSums(const In1<double>& mean, const In1<double>& inverse, const In1<double>& low, const In1<double>& high,
-         const In1<double>& root, int64_t rows, double l2, int n_init, bool recut, int max_iter, double tolerance,
-         int64_t max_bins, uint64_t seed, const std::string& criterion_name, double criterion_parameter,
-         const In1<double>& criterion_table, const std::string& order, const Limits& limits, int threads)
+  OfSums(const In1<double>& centre, const In1<double>& inverse, const In1<double>& low, const In1<double>& high,
+         const In1<double>& root, int64_t rows, const std::string& scale, double l2, int n_init, bool recut,
+         int max_iter, double tolerance, int64_t max_bins, uint64_t seed, const std::string& criterion_name,
+         double criterion_parameter, const In1<double>& criterion_table, const std::string& order, const Limits& limits,
+         int threads)
       : classes_(static_cast<int32_t>(root.size())), threads_(threads) {
-    const size_t d = mean.size();
+    const size_t d = centre.size();
     if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || classes_ < 1)
       throw std::invalid_argument("the arrays of a growth do not fit together.");
-    DescentOptions options{l2, n_init, recut, max_bins, seed, {}};
+    DescentOptions options{column_scale(scale), l2, n_init, recut, max_bins, seed, {}};
     options.lbfgs.max_iter = max_iter;
     options.lbfgs.tolerance = tolerance;
-    DescentFrame frame{{copy(mean), std::vector<double>(d, 0.0), copy(inverse)},
+    DescentFrame frame{{copy(centre), std::vector<double>(d, 0.0), copy(inverse)},
                        copy(low),
                        copy(high),
                        make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
@@ -223,25 +226,26 @@ void bind_rows(nb::module_& module, nb::class_<OnRows>& pass) {
 
 void bind_oblique_batches(nb::module_& module) {
   auto pass = nb::class_<OnRows>(module, "ObliquePass");
-  pass.def(nb::init<const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&, const In2<int32_t>&,
-                    const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
-                    const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
-           nb::arg("mean").noconvert(), nb::arg("inverse").noconvert(), nb::arg("weights").noconvert(),
-           nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(), nb::arg("places").noconvert(),
-           nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(), nb::arg("wanted").noconvert(),
-           nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(), nb::arg("edges").noconvert(),
-           nb::arg("edge_start").noconvert());
+  pass.def(
+      nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&,
+               const In2<int32_t>&, const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
+               const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
+      nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(),
+      nb::arg("weights").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(),
+      nb::arg("places").noconvert(), nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(),
+      nb::arg("wanted").noconvert(), nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(),
+      nb::arg("edges").noconvert(), nb::arg("edge_start").noconvert());
   bind_rows<float>(module, pass);
   bind_rows<double>(module, pass);
   nb::class_<OfSums>(module, "ObliqueGrowth")
       .def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&,
-                    int64_t, double, int, bool, int, double, int64_t, uint64_t, const std::string&, double,
-                    const In1<double>&, const std::string&, const Limits&, int>(),
-           nb::arg("mean").noconvert(), nb::arg("inverse").noconvert(), nb::arg("low").noconvert(),
-           nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("l2"), nb::arg("n_init"),
-           nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"), nb::arg("seed"),
-           nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-           nb::arg("order"), nb::arg("limits"), nb::arg("threads"))
+                    int64_t, const std::string&, double, int, bool, int, double, int64_t, uint64_t, const std::string&,
+                    double, const In1<double>&, const std::string&, const Limits&, int>(),
+           nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(), nb::arg("low").noconvert(),
+           nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("scale"), nb::arg("l2"),
+           nb::arg("n_init"), nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"),
+           nb::arg("seed"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+           nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("threads"))
       .def("ask", &OfSums::ask, nb::arg("most_numbers"))
       .def("tell", &OfSums::tell, nb::arg("sums").noconvert())
       .def("searched", &OfSums::searched)

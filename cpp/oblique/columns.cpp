@@ -21,7 +21,7 @@ void ScaledColumns::keep(const Matrix<T>& X, const Scaling& scaling, std::span<c
   for (size_t i = 0; i < rows_; ++i) {
     for (size_t j = 0; j < columns_; ++j) {
       const double value = scaling.scaled(static_cast<double>(X(rows[i], static_cast<int64_t>(j))), j);
-      values_[j * rows_ + i] = std::isnan(value) ? 0.0 : value;
+      values_[j * rows_ + i] = std::isnan(value) ? scaling.missing(j) : value;
     }
   }
 }
@@ -41,7 +41,7 @@ void ScaledColumns::keep(const SparseRows<T, Index>& X, const Scaling& scaling, 
   std::vector<size_t> next(offsets_.begin(), offsets_.end() - 1);
   for_entries([&](size_t i, size_t j, double x) {
     const double value = scaling.scaled(x, j);
-    entries_[next[j]++] = {static_cast<uint32_t>(i), std::isnan(value) ? 0.0 : value};
+    entries_[next[j]++] = {static_cast<uint32_t>(i), std::isnan(value) ? scaling.missing(j) : value};
   });
   absent_.resize(columns_);
   for (size_t j = 0; j < columns_; ++j) absent_[j] = scaling.scaled(0.0, j);

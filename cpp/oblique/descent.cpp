@@ -152,7 +152,7 @@ void NodeDescent::begin_starts() {
 
 void NodeDescent::begin_start() {
   const size_t size = columns_.size(), all = frame_.columns() + 1;
-  const double length = 1.0 / std::sqrt(static_cast<double>(size + 1));
+  const double length = start_length(frame_.options.scale, size + 1);
   std::vector<double> point(size + 1);
   for (size_t j = 0; j <= size; ++j) {
     const uint64_t draw = starts_.size() * all + (j < size ? columns_[j] : all - 1);
@@ -215,7 +215,7 @@ void NodeDescent::begin_cut(Start& start) {
   for (size_t j = 0; j < weights.size(); ++j) {
     weights[j] *= frame_.scaling.inverse[j];
     if (weights[j] == 0) continue;
-    shift += weights[j] * frame_.scaling.mean[j];
+    shift += weights[j] * frame_.scaling.centre[j];
     const auto [least, most] = std::minmax({weights[j] * frame_.low[j], weights[j] * frame_.high[j]});
     low += least;
     high += most;

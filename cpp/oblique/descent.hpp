@@ -12,6 +12,7 @@
 
 #include "criteria.hpp"
 #include "growth.hpp"
+#include "oblique/column_scale.hpp"
 #include "oblique/lbfgs.hpp"
 #include "oblique/pass.hpp"
 #include "scan.hpp"
@@ -19,6 +20,7 @@
 namespace boscage {
 
 struct DescentOptions {
+  ColumnScale scale = ColumnScale::standard;
   double l2 = 0;
   int n_init = 1;
   bool recut = true;

@@ -157,7 +157,7 @@ bool NodeOffers::measure(std::span<const double> theta, double bias, MeasuredTes
   for (size_t j = 0; j < d; ++j) {
     weights_[j] = theta[j] * data_.scaling.inverse[j];
     if (!std::isfinite(weights_[j])) return false;
-    shift += weights_[j] * data_.scaling.mean[j];
+    shift += weights_[j] * data_.scaling.centre[j];
   }
   score(weights_, scores_);
   double threshold = shift - bias;

@@ -24,21 +24,19 @@ struct ClassRows {
 
 // The formula of Scaling::scaled; a missing value stands at the mean.
 template <class T>
-BOSCAGE_INLINE void scale_body(const T* x, int64_t stride, const double* half_mean, const double* two_inverse,
-                               int64_t columns, double* out) {
+BOSCAGE_INLINE void scale_body(const T* x, int64_t stride, const HalfScaling& scaling, int64_t columns, double* out) {
+  const double *centre = scaling.centre.data(), *factor = scaling.factor.data(), *missing = scaling.missing.data();
   for (int64_t j = 0; j < columns; ++j) {
-    const double value = (0.5 * static_cast<double>(x[j * stride]) - half_mean[j]) * two_inverse[j];
-    out[j] = value == value ? value : 0.0;
+    const double value = (0.5 * static_cast<double>(x[j * stride]) - centre[j]) * factor[j];
+    out[j] = value == value ? value : missing[j];
   }
 }
 
-BOSCAGE_CLONES void scale_row(const float* x, const double* half_mean, const double* two_inverse, int64_t columns,
-                              double* out) {
-  scale_body(x, 1, half_mean, two_inverse, columns, out);
+BOSCAGE_CLONES void scale_row(const float* x, const HalfScaling& scaling, int64_t columns, double* out) {
+  scale_body(x, 1, scaling, columns, out);
 }
-BOSCAGE_CLONES void scale_row(const double* x, const double* half_mean, const double* two_inverse, int64_t columns,
-                              double* out) {
-  scale_body(x, 1, half_mean, two_inverse, columns, out);
+BOSCAGE_CLONES void scale_row(const double* x, const HalfScaling& scaling, int64_t columns, double* out) {
+  scale_body(x, 1, scaling, columns, out);
 }
 
 BOSCAGE_CLONES void score_rows(const double* x, int64_t rows, int64_t columns, const double* theta, double* z) {
@@ -210,9 +208,9 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
     const T* row = rows.X.data + here_[i] * rows.X.row_stride;
     double* scaled = scaled_.data() + i * d;
     if (rows.X.column_stride == 1) {
-      scale_row(row, half_.centre.data(), half_.factor.data(), rows.X.columns, scaled);
+      scale_row(row, half_, rows.X.columns, scaled);
     } else {
-      scale_body(row, rows.X.column_stride, half_.centre.data(), half_.factor.data(), rows.X.columns, scaled);
+      scale_body(row, rows.X.column_stride, half_, rows.X.columns, scaled);
     }
   }
 }

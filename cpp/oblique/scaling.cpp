@@ -256,7 +256,7 @@ void settle_far_columns(const Rows& X, std::span<const double> weight, const Con
 template <class Rows>
 Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnSums<Rows>& sums) {
   const auto d = static_cast<size_t>(X.columns);
-  Scaling out{std::vector<double>(d, 0.0), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0)};
+  Scaling out(std::vector<double>(d, 0.0), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0));
   std::vector<double> centre(d, 0.0), inverse(unit);  // of powers of two: products with them are exact
   for (double& value : inverse) value = 1.0 / value;
   const auto first = sums({inverse, centre, false});
@@ -278,6 +278,7 @@ Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, co
   Scaling scaling = scaling_in_units(X, std::vector<double>(static_cast<size_t>(X.columns), 1.0), sums);
   if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(X), sums);
   settle_far_columns(X, weight, control, scaling);
+  scaling.centre = scaling.mean;
   return scaling;
 }
 

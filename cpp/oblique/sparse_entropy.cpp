@@ -13,7 +13,7 @@ SparseEntropy::SparseEntropy(const SparseRows<T, Index>& X, const Scaling& scali
                              double l2, const Control& control)
     : local_(local), l2_(l2), control_(control) {
   for (const uint32_t column : columns) {
-    mean_.push_back(scaling.mean[column]);
+    centre_.push_back(scaling.centre[column]);
     inverse_.push_back(scaling.inverse[column]);
   }
   offsets_.push_back(0);
@@ -38,11 +38,11 @@ SparseEntropy::SparseEntropy(const SparseRows<T, Index>& X, const Scaling& scali
 double SparseEntropy::value(std::span<const double> theta) {
   control_.check();
   theta_.assign(theta.begin(), theta.end());
-  std::vector<double> unit(mean_.size()), sums(2 * factor_.size(), 0.0);
+  std::vector<double> unit(centre_.size()), sums(2 * factor_.size(), 0.0);
   double constant = theta_.back(), squares = 0;
   for (size_t j = 0; j < unit.size(); ++j) {
     unit[j] = theta_[j] * inverse_[j];
-    constant -= unit[j] * mean_[j];
+    constant -= unit[j] * centre_[j];
     squares += theta_[j] * theta_[j];
   }
   for (size_t i = 0; i < slope_.size(); ++i) {
@@ -66,8 +66,8 @@ std::span<const double> SparseEntropy::gradient() {
     bias += pull;
     for (size_t k = offsets_[i]; k < offsets_[i + 1]; ++k) gradient_[column_[k]] += pull * entry_[k];
   }
-  for (size_t j = 0; j < mean_.size(); ++j)
-    gradient_[j] = inverse_[j] * (gradient_[j] - mean_[j] * bias) + l2_ / std::sqrt(all_) * theta_[j];
+  for (size_t j = 0; j < centre_.size(); ++j)
+    gradient_[j] = inverse_[j] * (gradient_[j] - centre_[j] * bias) + l2_ / std::sqrt(all_) * theta_[j];
   gradient_.back() = bias;
   return gradient_;
 }

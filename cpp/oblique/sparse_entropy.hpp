@@ -1,7 +1,7 @@
 // WODT's objective at one node of sparse rows: as in soft_entropy.hpp, with the scaling moved out of the sums.
 //
-// With u_j = theta_j / deviation_j a score is sum u_j x_j - sum u_j mean_j + bias, so absent entries cost nothing; the
-// gradient is corrected by the means in the same way. Rows are added in order: it knows no threads.
+// With u_j = theta_j inverse_j a score is sum u_j x_j - sum u_j centre_j + bias, so absent entries cost nothing; the
+// gradient is corrected by the centres in the same way. Rows are added in order: it knows no threads.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class SparseEntropy {
                 std::span<const uint32_t> columns, std::span<const WeightedRow> local, int classes, double l2,
                 const Control& control);
 
-  int64_t size() const { return static_cast<int64_t>(mean_.size()) + 1; }  // theta, then the bias
+  int64_t size() const { return static_cast<int64_t>(centre_.size()) + 1; }  // theta, then the bias
   double value(std::span<const double> theta);
   // At the point of the last value().
   std::span<const double> gradient();
@@ -33,7 +33,7 @@ class SparseEntropy {
   const Control& control_;
   std::vector<size_t> offsets_;
   std::vector<uint32_t> column_;  // of each entry, numbered among the columns kept
-  std::vector<double> entry_, mean_, inverse_, theta_, slope_, factor_, gradient_;
+  std::vector<double> entry_, centre_, inverse_, theta_, slope_, factor_, gradient_;
 };
 
 }  // namespace boscage

@@ -35,14 +35,15 @@ BOSCAGE_INLINE void transpose(Singles* x) {
 
 template <class T>
 BOSCAGE_INLINE void fill_body(const T* X, int64_t row_stride, const uint32_t* rows, int64_t columns,
-                              const double* centre, const double* factor, float* out) {
+                              const HalfScaling& scaling, float* out) {
+  const double *centre = scaling.centre.data(), *factor = scaling.factor.data(), *missing = scaling.missing.data();
   const Lanes half = all(0.5);
   int64_t j = 0;
   for (; j + kLanes <= columns; j += kLanes) {
     Singles x[kLanes];
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       const Lanes value = (half * load(X + rows[lane] * row_stride + j) - load(centre + j)) * load(factor + j);
-      x[lane] = __builtin_convertvector(value == value ? value : Lanes{}, Singles);
+      x[lane] = __builtin_convertvector(value == value ? value : load(missing + j), Singles);
     }
     transpose(x);
     for (int64_t k = 0; k < kLanes; ++k) store(out + (j + k) * kLanes, x[k]);
@@ -50,7 +51,7 @@ BOSCAGE_INLINE void fill_body(const T* X, int64_t row_stride, const uint32_t* ro
   for (; j < columns; ++j) {
     for (int64_t lane = 0; lane < kLanes; ++lane) {
       const double value = (0.5 * static_cast<double>(X[rows[lane] * row_stride + j]) - centre[j]) * factor[j];
-      out[j * kLanes + lane] = value == value ? static_cast<float>(value) : 0.0F;
+      out[j * kLanes + lane] = static_cast<float>(value == value ? value : missing[j]);
     }
   }
 }
@@ -58,12 +59,12 @@ BOSCAGE_INLINE void fill_body(const T* X, int64_t row_stride, const uint32_t* ro
 }  // namespace
 
 BOSCAGE_CLONES void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns,
-                               const double* centre, const double* factor, float* out) {
-  fill_body(X, row_stride, rows, columns, centre, factor, out);
+                               const HalfScaling& scaling, float* out) {
+  fill_body(X, row_stride, rows, columns, scaling, out);
 }
 BOSCAGE_CLONES void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns,
-                               const double* centre, const double* factor, float* out) {
-  fill_body(X, row_stride, rows, columns, centre, factor, out);
+                               const HalfScaling& scaling, float* out) {
+  fill_body(X, row_stride, rows, columns, scaling, out);
 }
 
 }  // namespace boscage

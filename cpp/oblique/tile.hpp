@@ -17,11 +17,11 @@
 
 namespace boscage {
 
-// A group in single precision, of all columns of rows that lie in one piece; centre and factor: see HalfScaling.
-void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
-                const double* factor, float* out);
-void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const double* centre,
-                const double* factor, float* out);
+// A group in single precision, of all columns of rows that lie in one piece.
+void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const HalfScaling& half,
+                float* out);
+void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const HalfScaling& half,
+                float* out);
 
 template <class T>
 class Tile {
@@ -44,8 +44,7 @@ class Tile {
       for (int64_t g = begin; !by_column && g < end; ++g) {
         if constexpr (std::is_same_v<T, float>) {
           if (whole && rows_ - g * kLanes >= kLanes) {
-            fill_group(X.data, X.row_stride, rows.data() + g * kLanes, columns_, half.centre.data(), half.factor.data(),
-                       place(g, 0));
+            fill_group(X.data, X.row_stride, rows.data() + g * kLanes, columns_, half, place(g, 0));
             continue;
           }
         }
@@ -72,7 +71,7 @@ class Tile {
     const int64_t count = std::min(kLanes, rows_ - g * kLanes);
     for (int64_t lane = 0; lane < count; ++lane) {
       const double value = scaling.scaled(static_cast<double>(X(row[lane], column)), column);
-      out[lane] = value == value ? static_cast<T>(value) : T(0);
+      out[lane] = static_cast<T>(value == value ? value : scaling.missing(column));
     }
     std::fill(out + count, out + kLanes, T(0));
   }

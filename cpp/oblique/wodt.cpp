@@ -56,7 +56,7 @@ class Search {
   void from_random(const std::vector<uint32_t>& columns) {
     auto entropy = objective(columns);
     const size_t size = columns.size(), all = static_cast<size_t>(data_.columns()) + 1;
-    const double length = 1.0 / std::sqrt(static_cast<double>(size + 1));
+    const double length = start_length(options_.scale, size + 1);
     std::vector<double> start(size + 1);
     for (int s = 0; s < options_.n_init + kMoreStarts; ++s) {
       if (s >= options_.n_init && offers_.has_test()) break;
@@ -93,7 +93,8 @@ class Search {
     }
   }
 
-  double term(uint32_t column) const { return offers_.best().test.weights[column] * data_.scaling.deviation[column]; }
+  // Weight of a scaled column in the best test.
+  double term(uint32_t column) const { return offers_.best().test.weights[column] / data_.scaling.inverse[column]; }
 
   std::vector<uint32_t> largest(std::vector<uint32_t> columns, size_t count) const {
     std::stable_sort(columns.begin(), columns.end(),
@@ -110,7 +111,7 @@ class Search {
     start.back() = -test.threshold;
     for (size_t j = 0; j < columns.size(); ++j) {
       start[j] = term(columns[j]);
-      start.back() += test.weights[columns[j]] * data_.scaling.mean[columns[j]];
+      start.back() += test.weights[columns[j]] * data_.scaling.centre[columns[j]];
     }
     const auto found = minimise(entropy, start, options_.lbfgs);
     const auto theta = spread(columns, found);

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "oblique/column_scale.hpp"
 #include "oblique/family.hpp"
 #include "oblique/lbfgs.hpp"
 
 namespace boscage {
 
 struct WodtOptions {
+  ColumnScale scale = ColumnScale::standard;
   double l2 = 0;
   int n_init = 1;
   bool recut = true;

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boscage._labels import check_text
+
 Label = str | int | float | bool
 
 FEW_LEVELS = 20

@@ -38,7 +38,7 @@ WORDS: dict[str, Word] = {
     "impurity": Word("criterion", "a criterion that is the fall of an impurity", "Pass criterion='gini'."),
     "gini": Word("criterion", "the Gini criterion", "Pass criterion='gini'."),
     "cut": Word("splits", "thresholds chosen by the criterion", "Pass splits='axis', or a family with recut=True."),
-    "linear tests": Word("splits", "tests that are linear in x", "Pass a linear family, for example splits='wodt'."),
+    "linear tests": Word("splits", "tests that are linear in x", "Pass a linear family, for example splits='oblique'."),
     "hard": Word("splits", "tests that send a row to one side", "Pass splits='axis' or an oblique family."),
     "soft": Word("splits", "tests that send a row to both sides", "Pass splits='stochastic'."),
     "column sample": Word("splits", "tests of one column", "Pass splits='axis', or max_features=None."),
@@ -138,12 +138,12 @@ class Role:
 
     module: str
     parts: dict[str, type[Component]] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name, where they differ from the defaults
     wrap: Callable[[Any], Component] | None = None
 
 
 ROLES: dict[str, Role] = {
-    "criterion": Role("boscage.criteria", aliases={"log_loss": "entropy"}),  # scikit-learn has both names
+    "criterion": Role("boscage.criteria"),
     "splits": Role("boscage.splits"),
     "growth": Role("boscage.growth"),
     "leaf": Role("boscage.leaves"),
@@ -152,11 +152,12 @@ ROLES: dict[str, Role] = {
 _Part = TypeVar("_Part", bound=type[Component])
 
 
-def register(role: str, name: str) -> Callable[[_Part], _Part]:
-    """Class decorator: make the part known as ``role="name"``."""
+def register(role: str, name: str, **settings: Any) -> Callable[[_Part], _Part]:
+    """Class decorator: make the part, with these settings, known as ``role="name"``. A class may have several names."""
 
     def add(part: _Part) -> _Part:
         ROLES[role].parts[name] = part
+        ROLES[role].settings[name] = settings
         return part
 
     return add
@@ -188,7 +189,7 @@ def resolve(role: str, value: object) -> Component:
     role : str
         The parameter's name: ``"criterion"``, ``"splits"``, ``"growth"`` or ``"leaf"``.
     value : str, Component or callable
-        A registered name or an alias of one, a part of this role, or (criterion only) a function G on [0, 1].
+        A registered name, a part of this role, or (criterion only) a function G on [0, 1].
 
     Returns
     -------
@@ -202,11 +203,10 @@ def resolve(role: str, value: object) -> Component:
     """
     known = ROLES[role]
     if isinstance(value, str):
-        value = known.aliases.get(value, value)
         if value not in known.parts:
             import_module(known.module)
         if value in known.parts:
-            return _checked(known.parts[value]())
+            return _checked(known.parts[value](**known.settings.get(value, {})))
     elif isinstance(value, Component) and value.role == role:
         return _checked(value)
     elif known.wrap is not None and callable(value) and not isinstance(value, (type, Component)):

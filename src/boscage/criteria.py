@@ -135,6 +135,7 @@ class Gini(Criterion):
         return result
 
 
+@register("criterion", "log_loss")  # scikit-learn has both names
 @register("criterion", "entropy")
 class Entropy(Criterion):
     """Entropy in bits: G(π) = −Σ π_k log₂ π_k; the gain of a test is its information about the class.

@@ -17,8 +17,9 @@ from boscage import _core
 from boscage.tree import LEAF, Tree
 
 
-def _path(tree: Tree) -> dict[str, npt.NDArray[np.float64]]:
-    risk = tree.impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
+def _path(tree: Tree, impurity: npt.NDArray[np.float64] | None = None) -> dict[str, npt.NDArray[np.float64]]:
+    impurity = tree.impurity if impurity is None else impurity
+    risk = impurity * tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     path: dict[str, npt.NDArray[np.float64]] = _core.pruning_path(tree.children_left, tree.children_right, risk)
     return path
 
@@ -33,6 +34,14 @@ def prune(tree: Tree, alpha: float) -> Tree:
     """Return the smallest subtree that minimises R_α."""
     collapsed = _path(tree)["collapse"] <= alpha
     return collapse(tree, collapsed) if collapsed.any() else tree
+
+
+def prune_bits(tree: Tree, bits: float) -> Tree:
+    """Return the smallest subtree of least Σ_leaves w_l·entropy_l + bits·|leaves|, whatever the tree's criterion."""
+    share = np.where(tree.value > 0, tree.value, 1.0)
+    entropy = -(share * np.log2(share)).sum(axis=1)
+    collapsed = _path(tree, entropy)["collapse"] <= bits / tree.weighted_n_node_samples[0]
+    return collapse(tree, collapsed) if bits and collapsed.any() else tree
 
 
 def surviving_nodes(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -59,13 +59,14 @@ class LeafSums:
     """Sums of the rows in some leaves: a route to them and tasks, see ``ObliquePass`` of the core."""
 
     mean: Floats
+    centre: Floats
     inverse: Floats
     route: tuple[npt.NDArray[Any], ...]
     places: Places = field(default_factory=lambda: _NO_PLACES)  # of rows in memory: never sent
 
     @cached_property
     def _native(self) -> Any:
-        return _core.ObliquePass(self.mean, self.inverse, *self.route)
+        return _core.ObliquePass(self.mean, self.centre, self.inverse, *self.route)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
@@ -81,18 +82,27 @@ class LeafSums:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Means and standard deviations of the columns where they are not missing, by two passes; weight of the classes."""
+    """Scaling of the columns by two passes, (x − centre)·inverse, and the weight of the classes.
+
+    Means and standard deviations are of the values that are not missing; inverse is 0 for a constant column.
+    """
 
     mean: Floats
     deviation: Floats
+    centre: Floats
+    inverse: Floats
     mass: Floats
 
     @classmethod
-    def of(cls, sums: Callable[[Question], Floats], low: Floats, high: Floats, n_classes: int) -> Scaling:
+    def of(
+        cls, scale: str, sums: Callable[[Question], Floats], low: Floats, high: Floats, n_classes: int
+    ) -> Scaling:
         """Ask for them.
 
         Parameters
         ----------
+        scale : {"standard", "range"}
+            Whether mean 0 and standard deviation 1 are wanted, or the range [−1, 1].
         sums : callable
             Answers a question about all rows.
         low, high : ndarray
@@ -114,13 +124,10 @@ class Scaling:
         second = sums(ColumnSums(mean, per_unit, n_classes))[2 * len(low) : 3 * len(low)]
         deviation = np.sqrt(np.divide(second, weight, out=np.zeros_like(second), where=weight > 0)) / safe
         varies = (deviation > _RELATIVE_NOISE * np.abs(mean)) & (deviation > _SMALLEST_DEVIATION) & (per_unit > 0)
-        return cls(mean, np.where(varies, deviation, 0.0), first[3 * len(low) :])
-
-    @property
-    def inverse(self) -> Floats:
-        """Reciprocal deviations; 0 for a constant column."""
-        found: Floats = np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=self.deviation > 0)
-        return found
+        deviation = np.where(varies, deviation, 0.0)
+        centre, unit = (mean, deviation) if scale == "standard" else (middle, np.where(varies, half, 0.0))
+        inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > _SMALLEST_DEVIATION)
+        return cls(mean, deviation, centre, inverse, first[3 * len(low) :])
 
 
 class Adds(Protocol):
@@ -214,13 +221,14 @@ def grow_in_passes(
     dict
         The core's arrays, as from growth in memory, with the means and deviations of the columns.
     """
-    scaling = Scaling.of(passes.sums, *ranges, job.n_classes)
+    scaling = Scaling.of(family.scale, passes.sums, *ranges, job.n_classes)
     growth = _core.ObliqueGrowth(
-        scaling.mean,
+        scaling.centre,
         scaling.inverse,
         *ranges,
         scaling.mass,
         passes.n_rows,
+        family.scale,
         float(family.l2),
         int(family.n_init),
         family.recut,
@@ -235,7 +243,7 @@ def grow_in_passes(
     )
     most_numbers = int(min(passes.max_message_mb, _MOST_MB) * 1e6 / 8)
     while (route := growth.ask(most_numbers)) is not None:
-        growth.tell(passes.sums(LeafSums(scaling.mean, scaling.inverse, route, places)))
+        growth.tell(passes.sums(LeafSums(scaling.mean, scaling.centre, scaling.inverse, route, places)))
         if job.progress is not None:
             job.progress(growth.searched())
     arrays: dict[str, Any] = growth.tree()

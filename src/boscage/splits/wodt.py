@@ -1,4 +1,4 @@
-"""Weighted oblique trees: tests that minimise the entropy of two soft sides."""
+"""Weighted oblique trees: linear tests that minimise the entropy of two soft sides."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from boscage._component import IncompatibleParts, register
 from boscage._distinct import fold_numbers, take_rows
 from boscage._grow import Job, Limits
 from boscage._predict import predict_class
+from boscage.pruning import prune_bits
 from boscage.splits import IN_PASSES
 from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tree
 from boscage.tree import Tree
@@ -21,58 +22,74 @@ from boscage.tree import Tree
 if TYPE_CHECKING:
     from boscage.batches.reading import Passes
 
-# Values that l2="auto" chooses from; folds of its validation, and the size from which only one of them is held out.
+# Values that l2="auto" and prune_bits="auto" choose from; folds of their validation, and the size from which only one of
+# them is held out.
 AUTO_L2 = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+AUTO_BITS = (0.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 AUTO_FOLDS = 5
 AUTO_ONE_FOLD = 1_000_000
 
 
-@register("splits", "wodt")
+@register("splits", "oblique")
+@register("splits", "wodt", l2=0.0, n_init=1, recut=False, scale="range")
 class WeightedOblique(ObliqueFamily):
-    r"""WODT: a linear test whose direction minimises the entropy left on two soft sides.
+    r"""Linear tests whose direction minimises the entropy of two soft sides (WODT), with a penalty.
 
-    A row goes right with probability σ(θ·x) and left with σ(−θ·x). With the soft class weights
+    A row goes right with probability σ(θ·x + b) and left with σ(−θ·x − b). With the soft class weights
     :math:`W_R^k, W_L^k` and their sums :math:`W_R, W_L`, L-BFGS minimises from random starts
 
     .. math:: E(\theta)/W + \frac{l_2}{2\sqrt{W}}\,\|\theta\|^2, \qquad
         E(\theta) = \sum_k W_R^k \log_2\frac{W_R}{W_R^k} + W_L^k \log_2\frac{W_L}{W_L^k}
 
-    over standardised columns (the penalty leaves the bias out). The hard test has θ's direction; its threshold is then
-    found again under the tree's criterion. Scaling is folded back, so tests are in the units of X.
+    over scaled columns (the penalty leaves the bias out). The hard test has the direction θ; its threshold is found
+    again under the tree's criterion, or stays at θ·x + b = 0. Tests are stored in the units of X.
+
+    ``splits="oblique"`` is this class with its defaults, the settings we recommend. ``splits="wodt"`` is the published
+    method: ``WeightedOblique(l2=0, n_init=1, recut=False, scale="range")``.
 
     Parameters
     ----------
-    l2 : float or "auto", default=0.0
-        Strength of the penalty, at least 0. 0 is the published form; .01 to .1 often gives smaller errors and trees,
-        1 to 3 on many columns that are alike, as pixels. "auto" grows trees with 0, .01, .03, .1, .3, 1 and 3 on four
-        fifths of the rows, takes the value that is right on most of the weight held out (of equal ones that of the
-        smallest trees) and grows the tree with it: about 30 times the work of one tree, or seven times where X has a
-        million numbers or more and only one fifth is held out.
+    l2 : float or "auto", default=0.03
+        Strength of the penalty, at least 0; 0 is the published form. More of it suits many similar columns, such as
+        pixels. "auto" chooses from 0, .01, .03, .1, .3, 1 and 3 by validation: see the notes.
     n_init : int, default=1
         Random starts at each node, at least 1; the one with the best hard cut is kept.
     recut : bool, default=True
-        Whether the threshold is found again along the direction; False cuts where σ = ½, as published.
+        Whether the threshold is found again along the direction. False cuts where σ = ½, as published; where that
+        leaves a side empty or too small, the threshold is found again all the same.
     max_iter : int, default=100
         Largest number of L-BFGS steps of a start, at least 1.
     tol : float, default=1e-5
         A start ends when a step lowers the objective by less than this (bits per unit of weight).
     sparsity_tolerance : float or None, default=None
-        None keeps all terms of a test. A number in [0, 1] lets small terms go (the others are fitted again) while the
-        gain of the test under the criterion stays above (1 − this number) times what all terms gain, so that tests
+        None keeps all terms of a test. A number in [0, 1] drops small terms (the others are fitted again) while the
+        gain of the test under the criterion stays above (1 − this number) times that of all terms, so that tests
         can be read: .1 often leaves a few terms of dozens.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refined together (up to 200 columns). It sees XOR, which no single test does.
+        moments of the classes, refined together (up to 200 columns). It finds XOR, which no single test does.
     max_bins : int or None, default=None
-        None tries every threshold along a direction. A number in [2, 65536] counts the projections θ·x of a node in so
-        many bins of about equal weight, then once more in as many between the ends of the two bins about the best edge,
-        and cuts at the best edge of both. Then the search is made of sums over rows alone. Needed in batches and
-        with Dask, where it gives the same tree as here; not with ``sparsity_tolerance`` or ``lookahead``.
+        None tries every threshold along a direction. A number in [2, 65536] counts the projections θ·x of a node in
+        that many bins of about equal weight, then once more in as many bins around the best edge, and cuts at the best
+        edge of both. The search is then made of sums over rows alone. Needed in batches and with Dask, where it gives
+        the same tree as in memory; not with ``sparsity_tolerance`` or ``lookahead``.
+    scale : {"standard", "range"}, default="standard"
+        How columns are scaled during the search. "standard": mean 0 and standard deviation 1; starts have length 1 on
+        average. "range": the range of the training rows becomes [−1, 1], as published; starts are drawn from N(0, 1).
+    prune_bits : float or "auto", default=0.0
+        Bits of entropy that a split must save on the training rows, a row counting its weight; splits that save less
+        are pruned after growth (weakest-link pruning, whatever the criterion). 0 prunes nothing. "auto" chooses from
+        0, 2, 4, 8, 16 and 32 by validation: see the notes.
 
     Notes
     -----
-    Columns that are constant in a node get no weight there. Rows may be a CSR matrix: it is never made dense, the
-    centring of columns is moved out of the sums.
+    **Validation.** Where ``l2`` or ``prune_bits`` is "auto", trees are grown on four fifths of the rows with each
+    penalty and pruned with each strength; the pair that is right on most of the weight held out is taken (of equal
+    pairs the one with the smallest trees), then the tree is grown with it on all rows. Five fifths are held out in
+    turn, or only one where X has a million numbers or more. One "auto" ``prune_bits`` costs about five times the
+    work of a tree, "auto" ``l2`` about 30 times, both together little more than that.
+
+    Columns that are constant in a node get no weight there. Rows may be a CSR matrix: it is never made dense.
 
     References
     ----------
@@ -82,16 +99,15 @@ class WeightedOblique(ObliqueFamily):
     --------
     >>> from sklearn.datasets import load_iris
     >>> from boscage import TopDownTreeClassifier
-    >>> from boscage.splits import WeightedOblique
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier(splits=WeightedOblique(), max_leaf_nodes=3, random_state=0).fit(X, y)
+    >>> tree = TopDownTreeClassifier(splits="oblique", max_leaf_nodes=3, random_state=0).fit(X, y)
     >>> bool(tree.score(X, y) > 0.97)
     True
     """
 
     def __init__(
         self,
-        l2: float | Literal["auto"] = 0.0,
+        l2: float | Literal["auto"] = 0.03,
         n_init: int = 1,
         recut: bool = True,
         max_iter: int = 100,
@@ -99,6 +115,8 @@ class WeightedOblique(ObliqueFamily):
         sparsity_tolerance: float | None = None,
         lookahead: bool = False,
         max_bins: int | None = None,
+        scale: Literal["standard", "range"] = "standard",
+        prune_bits: float | Literal["auto"] = 0.0,
     ) -> None:
         self.l2 = l2
         self.n_init = n_init
@@ -108,6 +126,8 @@ class WeightedOblique(ObliqueFamily):
         self.sparsity_tolerance = sparsity_tolerance
         self.lookahead = lookahead
         self.max_bins = max_bins
+        self.scale = scale
+        self.prune_bits = prune_bits
 
     def check(self) -> None:
         """Refuse settings out of range."""
@@ -121,6 +141,9 @@ class WeightedOblique(ObliqueFamily):
         if self.sparsity_tolerance is not None:
             self._check_real("sparsity_tolerance", low=0, high=1)
         self._check_integer("max_bins", low=2, high=65536, optional=True)
+        self._check_choice("scale", ("standard", "range"))
+        if self.prune_bits != "auto":
+            self._check_real("prune_bits", low=0, otherwise="'auto'")
         if self.max_bins is not None:
             for name, without in (("sparsity_tolerance", None), ("lookahead", False)):
                 if getattr(self, name) is not without:
@@ -130,10 +153,11 @@ class WeightedOblique(ObliqueFamily):
                     )
 
     def grow(self, job: Job) -> Tree:
-        """Grow a tree in the compiled core, with the penalty that is given or found best."""
-        if self.l2 == "auto":
-            return self._with_l2(self._best_l2(job)).grow(job)
-        return super().grow(job) if self.max_bins is None else self._grow_in_bins(job)
+        """Grow a tree in the compiled core and prune it, with the settings that are given or found best."""
+        if "auto" in (self.l2, self.prune_bits):
+            return self._validated(job).grow(job)
+        tree = super().grow(job) if self.max_bins is None else self._grow_in_bins(job)
+        return prune_bits(tree, float(self.prune_bits))
 
     def _grow_in_bins(self, job: Job) -> Tree:
         """Grow over rows in memory by the passes of `grow_in_passes`."""
@@ -149,30 +173,33 @@ class WeightedOblique(ObliqueFamily):
         """Refuse what needs all rows in memory."""
         if self.max_bins is None:
             raise IncompatibleParts(
-                "splits=WeightedOblique(max_bins=None) tries every threshold along a direction and needs all rows in "
-                f"memory. In batches and with Dask pass {IN_PASSES}; or call fit."
+                f"splits={self!r} needs all rows in memory: without max_bins it compares thresholds among all rows of a "
+                f"node. In batches and with Dask add max_bins=256 to these settings, or pass {IN_PASSES}; or call fit."
             )
-        if self.l2 == "auto":
-            raise IncompatibleParts(
-                "WeightedOblique.l2='auto' compares trees of parts of the rows and needs all of them in memory. In "
-                "batches and with Dask pass a number, for example l2=0.03; or call fit."
-            )
+        for name, number in (("l2", 0.03), ("prune_bits", 4)):
+            if getattr(self, name) == "auto":
+                raise IncompatibleParts(
+                    f"WeightedOblique.{name}='auto' compares trees of parts of the rows and needs all of them in memory. "
+                    f"In batches and with Dask pass a number, for example {name}={number}; or call fit."
+                )
 
     def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: two passes for the scaling, then one for each step."""
         from boscage.batches.oblique import grow_in_passes
 
         ranges = passes.survey.low, passes.survey.high
-        return oblique_tree(grow_in_passes(self, job, passes, ranges, limits), job)
+        return prune_bits(oblique_tree(grow_in_passes(self, job, passes, ranges, limits), job), float(self.prune_bits))
 
-    def _with_l2(self, l2: float) -> WeightedOblique:
-        return WeightedOblique(**{**self.get_params(deep=False), "l2": l2})
+    def _with(self, **changes: Any) -> WeightedOblique:
+        return WeightedOblique(**{**self.get_params(deep=False), **changes})
 
-    def _best_l2(self, job: Job) -> float:
-        """Compare penalties on rows held out."""
+    def _validated(self, job: Job) -> WeightedOblique:
+        """Compare penalties and strengths of pruning on rows held out."""
+        penalties = AUTO_L2 if self.l2 == "auto" else (self.l2,)
+        strengths = AUTO_BITS if self.prune_bits == "auto" else (float(self.prune_bits),)
         fold = fold_numbers(job.data, AUTO_FOLDS, job.seed)
         size = job.data.X.nnz if sparse.issparse(job.data.X) else job.data.X.size
-        right, leaves = np.zeros(len(AUTO_L2)), np.zeros(len(AUTO_L2))
+        right, leaves = np.zeros((2, len(penalties), len(strengths)))
         for held_out in range(1 if size >= AUTO_ONE_FOLD else AUTO_FOLDS):
             is_test = fold == held_out
             if is_test.all() or not is_test.any():
@@ -180,16 +207,20 @@ class WeightedOblique(ObliqueFamily):
             train, test = take_rows(job.data, ~is_test), take_rows(job.data, is_test)
             part = replace(job, data=train, limits=job.limits.for_share(train.mass / job.data.mass))
             weight = np.ones(len(test.y)) if test.weight is None else test.weight
-            for i, l2 in enumerate(AUTO_L2):
-                tree = self._with_l2(l2).grow(part)
-                right[i] += weight @ (predict_class(tree, test.X, job.threads) == test.y)
-                leaves[i] += tree.n_leaves
-        return AUTO_L2[int(np.lexsort((leaves, -right))[0])]
+            for i, l2 in enumerate(penalties):
+                grown = self._with(l2=l2, prune_bits=0.0).grow(part)
+                for j, bits in enumerate(strengths):
+                    tree = prune_bits(grown, bits)
+                    right[i, j] += weight @ (predict_class(tree, test.X, job.threads) == test.y)
+                    leaves[i, j] += tree.n_leaves
+        i, j = np.unravel_index(np.lexsort((leaves.ravel(), -right.ravel()))[0], right.shape)
+        return self._with(l2=penalties[i], prune_bits=strengths[j])
 
     def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
         arrays: dict[str, Any] = _core.grow_wodt(
             X,
             problem,
+            self.scale,
             float(self.l2),
             int(self.n_init),
             int(self.max_iter),
