@@ -25,10 +25,12 @@ from boscage.tree import Tree
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _NO_LIMIT = 2**62
+_NO_STATES = 2**63 - 1
 _MAX_DEPTH = 30
 _STOPPED = {
     "time_limit": "the time limit of {0.time_limit} s was reached; raise time_limit",
     "memory_limit": "the memory limit of {0.memory_limit} was reached; raise memory_limit",
+    "max_explored": "the limit of {0.max_explored} states was reached; raise max_explored",
     "interrupted": "the search was interrupted; let it run longer",
 }
 
@@ -60,6 +62,9 @@ class OptimalTreeClassifier(TreeClassifier):
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
         Bytes the search may take, or a text such as "500MB" or "2GiB"; None for no limit.
+    max_explored : int or None, default=None
+        Largest number of states (sets of rows) to explore, at least 1; None for no limit. With ``time_limit=None`` and
+        one thread the result is then the same on every machine, proven or not.
     warm_start_tree : Tree, fitted tree classifier or None, default=None
         A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
     class_weight : dict, "balanced" or None, default=None
@@ -81,7 +86,7 @@ class OptimalTreeClassifier(TreeClassifier):
     gap_ : float
         ``objective_ - lower_bound_``.
     status_ : str
-        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead"
+        "optimal", "time_limit", "memory_limit", "max_explored", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead"
         without a proof).
     n_nodes_explored_ : int
         Sets of rows the search has looked at.
@@ -111,6 +116,7 @@ class OptimalTreeClassifier(TreeClassifier):
         *,
         time_limit: float | None = 60,
         memory_limit: int | str | None = None,
+        max_explored: int | None = None,
         warm_start_tree: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
@@ -121,6 +127,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.method = method
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_explored = max_explored
         self.warm_start_tree = warm_start_tree
         self.class_weight = class_weight
         self.n_jobs = n_jobs
@@ -175,6 +182,7 @@ class OptimalTreeClassifier(TreeClassifier):
                 self.method == "exact",
                 max(0.0, seconds - (time.monotonic() - start)),
                 memory,
+                _NO_STATES if self.max_explored is None else int(self.max_explored),
                 threads,
                 *warm,
                 line.callback,
@@ -200,6 +208,9 @@ class OptimalTreeClassifier(TreeClassifier):
         check_number("alpha", self.alpha, "a number >= 0", 0)
         if self.method not in ("exact", "lookahead"):
             raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
+        if self.max_explored is not None:
+            allowed = "an integer >= 1, or None for no limit"
+            check_number("max_explored", self.max_explored, allowed, 1, _NO_LIMIT, whole=True)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, "seconds >= 0, or None for no limit", 0)
         return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)
