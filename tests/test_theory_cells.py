@@ -1,4 +1,4 @@
-"""The partition of the weighted Gini index: Theorem 6.3, Lemmas C.1-C.3, E.1 and E.2 of the paper on stochastic trees."""
+"""The partition of the weighted Gini index: Theorem 6.3, Lemmas C.1-C.3, E.1 and E.2 of stochastic linear trees."""
 
 import numpy as np
 import pytest

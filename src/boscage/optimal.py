@@ -86,8 +86,8 @@ class OptimalTreeClassifier(TreeClassifier):
     gap_ : float
         ``objective_ - lower_bound_``.
     status_ : str
-        "optimal", "time_limit", "memory_limit", "max_explored", "interrupted" (Ctrl-C), or "heuristic" (method "lookahead"
-        without a proof).
+        "optimal", "time_limit", "memory_limit", "max_explored", "interrupted" (Ctrl-C), or "heuristic" (method
+        "lookahead" without a proof).
     n_nodes_explored_ : int
         Sets of rows the search has looked at.
     classes_, n_features_in_, feature_names_in_, feature_importances_

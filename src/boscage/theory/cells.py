@@ -1,6 +1,6 @@
 r"""The domain of the weighted Gini index of a stochastic split, and its partition into cells (Theorem 6.3).
 
-A node has a share ρ of class 1. A split that sends a share p of the weight right, q of it of class 1, leaves the weighted
+A node has a share ρ of class 1. A split that sends a share p of the weight right, and q of class 1, leaves the weighted
 Gini index
 
 .. math:: \mathrm{WGI}(p, q) = 4 \Bigl(\rho - \frac{q^2}{p} - \frac{(\rho - q)^2}{1 - p}\Bigr).
@@ -11,6 +11,8 @@ nothing is gained, divides R into R_a above and R_b below it.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -164,8 +166,8 @@ def partition(share: float, epsilon: float) -> Iterator[Cell]:
         low, high = _region_range(region, share)
         slices = int(np.ceil((high - low) / epsilon - 1e-9))
         edges = np.linspace(low, high, slices + 1)
-        for left, right in zip(edges[:-1], edges[1:]):
-            for bottom, top in zip(levels[:-1], levels[1:]):
+        for left, right in itertools.pairwise(edges):
+            for bottom, top in itertools.pairwise(levels):
                 yield Cell(region, float(left), float(right), float(bottom), float(top), share)
 
 
@@ -212,7 +214,8 @@ def least_norm(a: npt.ArrayLike, b: npt.ArrayLike, p: float, q: float, share: fl
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     gram = np.array([[first @ first, first @ second], [first @ second, second @ second]])
     wanted = np.array([2 * p - 1, 2 * q - share])
-    return float(np.sqrt(max(wanted @ np.linalg.solve(gram, wanted), 0.0)))
+    square = float(wanted @ np.linalg.solve(gram, wanted))
+    return math.sqrt(max(square, 0.0))
 
 
 def least_norm_in_cell(a: npt.ArrayLike, b: npt.ArrayLike, cell: Cell) -> tuple[float, float]:
