@@ -41,8 +41,9 @@ def _escaped(text: str) -> str:
 
 
 def _order(path: Path) -> list[str | int]:
-    """Sort names with numbers as people do: figure 2 before figure 10, tables first."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.stem.replace("table", "a-table"))]
+    """Sort names with numbers as people do: figure 2 before figure 10; verdicts first, then tables."""
+    name = path.stem.replace("verdict", "0-verdict").replace("table", "a-table")
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 class Results(SphinxDirective):

@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import OptimalTreeClassifier, _core
-from boscage.datasets import make_three_spheres
+from boscage.datasets import make_linear_with_errors, make_three_spheres
 
 
 def hard_problem():
@@ -52,7 +52,7 @@ def test_bounds_move_towards_each_other_and_never_cross():
     seen = []
     nothing = np.empty(0, np.int32)
     _core.solve_optimal(
-        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2, nothing, nothing, nothing, np.empty(0), True,
+        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2**60, 2, nothing, nothing, nothing, np.empty(0), True,
         lambda objective, bound: seen.append((objective, bound)),
     )  # fmt: skip
     objective, bound = np.transpose(seen)
@@ -95,7 +95,7 @@ def run_script(body):
 import os, sys, warnings
 import numpy as np
 from boscage import OptimalTreeClassifier
-from boscage.datasets import make_three_spheres
+from boscage.datasets import make_linear_with_errors, make_three_spheres
 warnings.simplefilter("ignore")
 def status(name):
     with open("/proc/self/status") as lines:
@@ -227,3 +227,37 @@ def test_verbose_shows_the_bounds(capfd):
     with pytest.warns(ConvergenceWarning):
         OptimalTreeClassifier(4, time_limit=0.5, verbose=True).fit(X, y, weight)
     assert "bound" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["exact", "lookahead"])
+@pytest.mark.parametrize("limit", [1, 30, 1000])
+def test_a_limit_of_states_is_kept_and_repeats(method, limit):
+    X, y = make_linear_with_errors(300, 2, 2, 0.25, 0)
+    trees = []
+    for _ in range(2):
+        tree = OptimalTreeClassifier(4, 0.001, method, time_limit=None, max_explored=limit)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            trees.append(tree.fit(X, y))
+    first, second = trees
+    assert first.n_nodes_explored_ <= limit
+    assert first.n_nodes_explored_ == second.n_nodes_explored_
+    assert (first.objective_, first.lower_bound_) == (second.objective_, second.lower_bound_)
+    assert (first.tree_.threshold == second.tree_.threshold).all()
+    assert first.lower_bound_ <= first.objective_
+
+
+def test_a_limit_of_states_names_itself():
+    X, y = make_linear_with_errors(300, 2, 2, 0.25, 0)
+    with pytest.warns(ConvergenceWarning, match="limit of 20 states was reached; raise max_explored"):
+        tree = OptimalTreeClassifier(4, 0.001, max_explored=20).fit(X, y)
+    assert tree.status_ == "max_explored"
+    enough = OptimalTreeClassifier(3, 0.001, max_explored=10**6).fit(X, y)
+    assert enough.status_ == "optimal"
+    assert enough.objective_ == OptimalTreeClassifier(3, 0.001).fit(X, y).objective_
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5, "many", True])
+def test_a_limit_of_states_must_be_a_count(limit):
+    with pytest.raises(ValueError, match="max_explored="):
+        OptimalTreeClassifier(3, max_explored=limit).fit([[0.0], [1.0]], [0, 1])

@@ -21,6 +21,7 @@ from boscage.theory import (
     promised_drop,
     splits_needed,
     spread_of_children,
+    taylor_drop,
 )
 
 CRITERIA = ("gini", "entropy", "sqrt")
@@ -34,6 +35,31 @@ edges = st.floats(0.01, 0.5)
 def binary(name, q):
     q = np.asarray(q, dtype=float)
     return PARTS[name].total(np.stack([1 - q, q], axis=-1)) / PARTS[name].unit
+
+
+# Lemma 3 -------------------------------------------------------------------------------------------------------------
+
+
+@many
+@given(st.sampled_from(CRITERIA), shares, st.floats(0.001, 0.999), st.floats(0, 1))
+def test_two_terms_of_the_taylor_series_bound_the_drop(name, q, tau, part):
+    delta = part * min(1.0, q / tau, (1 - q) / (1 - tau))
+    low, high = max(q - tau * delta, 0.0), min(q + (1 - tau) * delta, 1.0)
+    drop = binary(name, q) - (1 - tau) * binary(name, low) - tau * binary(name, high)
+    assert float(taylor_drop(name, q, tau, delta)) <= float(drop) + 1e-12
+
+
+@many
+@given(st.sampled_from(CRITERIA), st.floats(0.1, 0.9), st.floats(0.1, 0.9))
+def test_the_taylor_series_is_close_for_small_steps(name, q, tau):
+    delta = 1e-3
+    drop = binary(name, q) - (1 - tau) * binary(name, q - tau * delta) - tau * binary(name, q + (1 - tau) * delta)
+    assert float(taylor_drop(name, q, tau, delta)) == pytest.approx(float(drop), rel=1e-3)
+
+
+def test_lemma_3_is_about_three_criteria():
+    with pytest.raises(ValueError, match="criterion='separation'"):
+        taylor_drop("separation", 0.5, 0.5, 0.1)
 
 
 # permissible criteria ------------------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ const char* name_of(Status status) {
       return "time_limit";
     case Status::memory_limit:
       return "memory_limit";
+    case Status::max_explored:
+      return "max_explored";
     case Status::interrupted:
       return "interrupted";
     case Status::heuristic:
@@ -60,10 +62,11 @@ std::vector<int32_t> copy(const In1<int32_t>& a) { return {a.data(), a.data() + 
 
 template <class T>
 nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<double>> weights, int max_depth,
-                       double alpha, bool exact, double time_limit, int64_t memory_limit, int threads,
-                       In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
+                       double alpha, bool exact, double time_limit, int64_t memory_limit, int64_t max_explored,
+                       int threads, In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
                        In1<double> warm_threshold, bool keep_on_interrupt, nb::object progress) {
-  const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads, keep_on_interrupt};
+  const Settings settings{max_depth, alpha,        exact,            time_limit, memory_limit,
+                          threads,   max_explored, keep_on_interrupt};
   const WarmStart warm{copy(warm_left),
                        copy(warm_right),
                        copy(warm_feature),
@@ -88,8 +91,8 @@ template <class T>
 void define(nb::module_& module) {
   module.def("solve_optimal", &solve_optimal<T>, nb::arg("x").noconvert(), nb::arg("labels").noconvert(),
              nb::arg("weights").noconvert().none(), nb::arg("max_depth"), nb::arg("alpha"), nb::arg("exact"),
-             nb::arg("time_limit"), nb::arg("memory_limit"), nb::arg("threads"), nb::arg("warm_left").noconvert(),
-             nb::arg("warm_right").noconvert(), nb::arg("warm_feature").noconvert(),
+             nb::arg("time_limit"), nb::arg("memory_limit"), nb::arg("max_explored"), nb::arg("threads"),
+             nb::arg("warm_left").noconvert(), nb::arg("warm_right").noconvert(), nb::arg("warm_feature").noconvert(),
              nb::arg("warm_threshold").noconvert(), nb::arg("keep_on_interrupt"), nb::arg("progress").none());
 }
 

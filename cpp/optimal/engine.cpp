@@ -85,7 +85,7 @@ Answer Engine::solve_two(Worker& worker, const Node& node, int64_t budget, const
 
 Answer Engine::solve(Worker& worker, const Node& node, int depth, int64_t budget, const Identity& rows,
                      const NodeSearch* parent, const Record* smaller, const Record* larger, Kept* record) {
-  stopper_.check();
+  stopper_.count_state();
   ++worker.explored;
   if (depth == 2) return solve_two(worker, node, budget, smaller, larger, record);
   NodeSearch search(problem_, node, depth, budget, rows, parent, stopper_);
@@ -214,19 +214,20 @@ void Engine::improve(Worker& worker, const NodeSearch& search, const Task& task,
   upper_ = best_.value;
 }
 
-// Runs work for some time; false if it was not done by then. Throws Stopped when the search must end.
-bool Engine::attempt(const std::function<void()>& work, Span patience, NodeSearch& search) {
-  stopper_.pause_at(Stopper::Clock::now() + std::min(patience, Span::max() / 4));
+// Runs work for some time, or some states where these are limited; false if it was not done by then. Throws Stopped
+// when the search must end.
+bool Engine::attempt(const std::function<void()>& work, Patience patience, NodeSearch& search) {
+  stopper_.pause_after(patience.time, patience.states);
   try {
     with_helpers(work);
   } catch (const Stopped&) {
     const bool paused = stopper_.paused();
-    stopper_.pause_at(Stopper::Clock::time_point::max());
+    stopper_.never_pause();
     watch(search, true);
     if (paused) return false;
     throw;
   }
-  stopper_.pause_at(Stopper::Clock::time_point::max());
+  stopper_.never_pause();
   return true;
 }
 
@@ -243,12 +244,14 @@ void Engine::refresh(NodeSearch& search) {
 
 // Shows that nothing lies below some parts of the way up to the best tree: each but the last is much cheaper than
 // the whole proof, and the lower bound rises. Ends early when a tree is found on the way.
-void Engine::raise_bound(Worker& worker, NodeSearch& search, Stopper::Clock::time_point end) {
+void Engine::raise_bound(Worker& worker, NodeSearch& search, Span patience) {
   const int64_t floor = lower_.load(), best = search.best();
+  const auto start = Stopper::Clock::now();
   for (const int percent : {10, 20, 35, 50, 75, 100}) {
     const int64_t target = percent == 100 ? best : floor + (best - floor) / 100 * percent;
     search.seek_below(target);
-    if (!attempt([&] { run(worker, search); }, end - Stopper::Clock::now(), search)) break;
+    const Span left = patience - (Stopper::Clock::now() - start);
+    if (!attempt([&] { run(worker, search); }, {left, stopper_.states_left()}, search)) break;
     watch(search, true);
     if (search.best() < target) break;
   }
@@ -260,11 +263,12 @@ void Engine::prove(Worker& worker, NodeSearch& search, SplitTree& proven) {
   using namespace std::chrono_literals;
   const auto all = [&] { finish(worker, search, proven); };
   const Span left = stopper_.deadline() - Stopper::Clock::now();
-  if (attempt(all, std::min<Span>(2s, left / 10), search)) return;
+  const int64_t states = stopper_.states_left();
+  if (attempt(all, {std::min<Span>(2s, left / 10), states / 10}, search)) return;
   refresh(search);
-  if (attempt(all, std::min<Span>(30s, left / 2), search)) return;
-  raise_bound(worker, search, Stopper::Clock::time_point::max());
-  attempt(all, Span::max() / 4, search);
+  if (attempt(all, {std::min<Span>(30s, left / 2), states / 2}, search)) return;
+  raise_bound(worker, search, kAll.time);
+  attempt(all, kAll, search);
 }
 
 // Exhausts the root below its ceiling, then picks the tree.
@@ -273,7 +277,7 @@ void Engine::finish(Worker& worker, NodeSearch& search, SplitTree& proven) {
   lower_ = proven.value = search.best();
   on_change(lower_.load(), std::min(upper_.load(), proven.value));
   root_search_ = nullptr;
-  stopper_.pause_at(Stopper::Clock::time_point::max());
+  stopper_.never_pause();
   extract(worker, root_, all_rows_, search.depth(), proven.value, &search, nullptr, nullptr, proven);
 }
 
@@ -297,7 +301,7 @@ void Engine::bound(int depth, const SplitTree& incumbent, Span patience) {
     NodeSearch search(problem_, root_, depth, incumbent.value, all_rows_, nullptr, stopper_);
     charge(search.bytes());
     root_search_ = &search;
-    raise_bound(workers_[0], search, Stopper::Clock::now() + patience);
+    raise_bound(workers_[0], search, patience);
   } catch (const Stopped&) {
     stopper_.halt();
   }

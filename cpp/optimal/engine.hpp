@@ -37,7 +37,7 @@ struct Worker {
 
 class Engine {
  public:
-  using Span = Stopper::Clock::duration;
+  using Span = Stopper::Span;
 
   Engine(const Problem& problem, int threads, int64_t memory_left, Stopper& stopper);
 
@@ -67,6 +67,13 @@ class Engine {
   SplitTree fit_shape(const SplitTree& shape, int depth);
 
  private:
+  // How long to try: a time, or a number of states where these are limited.
+  struct Patience {
+    Span time;
+    int64_t states;
+  };
+  static constexpr Patience kAll{Span::max() / 4, Stopper::kNoLimit};
+
   Answer solve(Worker& worker, const Node& node, int depth, int64_t budget, const Identity& rows,
                const NodeSearch* parent, const Record* smaller, const Record* larger, Kept* record);
   Answer solve_two(Worker& worker, const Node& node, int64_t budget, const Record* smaller, const Record* larger,
@@ -74,10 +81,10 @@ class Engine {
   Answer solve_child(Worker& worker, const NodeSearch& search, const Task& task, int side, int64_t budget,
                      const Record* smaller, const Record* larger, Kept* record);
   void prove(Worker& worker, NodeSearch& search, SplitTree& proven);
-  bool attempt(const std::function<void()>& work, Span patience, NodeSearch& search);
+  bool attempt(const std::function<void()>& work, Patience patience, NodeSearch& search);
   int64_t begin(int depth, const SplitTree& incumbent);
   void refresh(NodeSearch& search);
-  void raise_bound(Worker& worker, NodeSearch& search, Stopper::Clock::time_point end);
+  void raise_bound(Worker& worker, NodeSearch& search, Span patience);
   void finish(Worker& worker, NodeSearch& search, SplitTree& proven);
   void run(Worker& worker, NodeSearch& search);
   void run_task(Worker& worker, NodeSearch& search, const Task& task);

@@ -17,44 +17,81 @@ namespace boscage::optimal {
 
 constexpr int64_t kNever = INT64_MAX / 4;  // above every value
 
-// Thrown to unwind the search: the caller, the clock or the memory said stop.
+// Thrown to unwind the search: the caller, the clock, the number of states or the memory said stop.
 struct Stopped {};
 
 // When to give up. check() is cheap enough for every sweep.
+//
+// A search is limited by time, or by the number of states (sets of rows) it explores. With a limit of states no
+// decision depends on the clock, so that one thread finds the same on every machine.
 class Stopper {
  public:
   using Clock = std::chrono::steady_clock;
+  using Span = Clock::duration;
+  static constexpr int64_t kNoLimit = INT64_MAX;
+
   // keep_on_interrupt: a search that is interrupted ends like one that is late; else Interrupted is thrown at once.
-  Stopper(const Control& control, Clock::time_point deadline, bool keep_on_interrupt = true)
-      : control_(control), deadline_(deadline), keep_on_interrupt_(keep_on_interrupt) {}
+  Stopper(const Control& control, Clock::time_point deadline, int64_t max_states = kNoLimit,
+          bool keep_on_interrupt = true)
+      : control_(control), deadline_(deadline), max_states_(max_states), keep_on_interrupt_(keep_on_interrupt) {}
   bool interrupted() const { return control_.stopped(); }
   bool late() const { return Clock::now() >= deadline_; }
+  bool counts_states() const { return max_states_ != kNoLimit; }
+  bool out_of_states() const { return refused_.load(std::memory_order_relaxed); }
+  int64_t states_left() const { return max_states_ - states_.load(std::memory_order_relaxed); }
   void halt() { halted_.store(true, std::memory_order_relaxed); }  // all threads of this search
-  // A moment at which check() throws although nobody wants the search to end.
-  void pause_at(Clock::time_point moment) { pause_ = moment.time_since_epoch().count(); }
-  bool paused() const { return !halted_.load() && !interrupted() && !late() && past_pause(Clock::now()); }
+  // Lets check() throw after a time, or with a limit of states after a number of them, although nobody wants the
+  // search to end.
+  void pause_after(Span time, int64_t states) {
+    if (counts_states()) {
+      pause_states_ = states_.load() + std::min(states, states_left());
+    } else {
+      pause_ = (Clock::now() + std::min(time, Span::max() / 4)).time_since_epoch().count();
+    }
+  }
+  void never_pause() {
+    pause_ = kNever;
+    pause_states_ = kNoLimit;
+  }
+  bool paused() const {
+    if (halted_.load() || interrupted() || late() || out_of_states()) return false;
+    return past_pause(Clock::now()) || past_pause_of_states();
+  }
   Clock::time_point deadline() const { return deadline_; }
   // For work that must be done even when it is late.
   void give_up() const {
     if (!keep_on_interrupt_) control_.check();
   }
+  // A state is about to be explored.
+  void count_state() {
+    check();
+    if (states_left() <= 0) refused_.store(true, std::memory_order_relaxed);
+    if (states_left() <= 0 || past_pause_of_states()) throw Stopped();
+    states_.fetch_add(1, std::memory_order_relaxed);
+  }
   void check() const {
     give_up();
-    if (halted_.load(std::memory_order_relaxed) || interrupted()) throw Stopped();
-    const auto now = Clock::now();
-    if (now >= deadline_ || past_pause(now)) throw Stopped();
+    if (halted_.load(std::memory_order_relaxed) || interrupted() || out_of_states()) throw Stopped();
+    if (const auto now = Clock::now(); now >= deadline_ || past_pause(now)) throw Stopped();
   }
 
  private:
+  static constexpr Clock::rep kNever = Clock::time_point::max().time_since_epoch().count();
+
   bool past_pause(Clock::time_point now) const {
     return now.time_since_epoch().count() >= pause_.load(std::memory_order_relaxed);
   }
+  bool past_pause_of_states() const {
+    return states_.load(std::memory_order_relaxed) >= pause_states_.load(std::memory_order_relaxed);
+  }
 
   const Control& control_;
-  std::atomic<bool> halted_{false};
+  std::atomic<bool> halted_{false}, refused_{false};
   Clock::time_point deadline_;
+  int64_t max_states_;
   bool keep_on_interrupt_;
-  std::atomic<Clock::rep> pause_{Clock::time_point::max().time_since_epoch().count()};
+  std::atomic<int64_t> states_{0}, pause_states_{kNoLimit};
+  std::atomic<Clock::rep> pause_{kNever};
 };
 
 struct Node {

@@ -87,7 +87,8 @@ void write_tree(const SplitTree& tree, const Problem& problem, const Matrix& x, 
 
 Status stopped_by(const Engine* engine, const Stopper& stopper) {
   if (engine && engine->out_of_memory()) return Status::memory_limit;
-  return stopper.interrupted() ? Status::interrupted : Status::time_limit;
+  if (stopper.interrupted()) return Status::interrupted;
+  return stopper.out_of_states() ? Status::max_explored : Status::time_limit;
 }
 
 // A single leaf: all that can be said before the data has been read.
@@ -119,7 +120,7 @@ SplitTree first_tree(Engine& engine, const Problem& problem, const Settings& set
 Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
              const WarmStart& warm_start, Control& control, Snapshot& snapshot) {
   const auto begin = Clock::now();
-  Stopper stopper(control, deadline(settings.time_limit), settings.keep_on_interrupt);
+  Stopper stopper(control, deadline(settings.time_limit), settings.max_explored, settings.keep_on_interrupt);
   Result out;
   const int64_t base = base_bytes(x.rows, x.columns);
   if (base > settings.memory_limit) {

@@ -8,12 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "optimal/node.hpp"
 #include "optimal/problem.hpp"
 #include "parallel.hpp"
 
 namespace boscage::optimal {
 
-enum class Status { optimal, time_limit, memory_limit, interrupted, heuristic };
+enum class Status { optimal, time_limit, memory_limit, max_explored, interrupted, heuristic };
 
 struct Settings {
   int max_depth = 4;
@@ -22,6 +23,7 @@ struct Settings {
   double time_limit = 60.0;              // seconds; infinite: none
   int64_t memory_limit = INT64_MAX / 2;  // bytes
   int threads = 1;
+  int64_t max_explored = Stopper::kNoLimit;  // states; the same result on every machine, on one thread
   bool keep_on_interrupt = true;  // false: solve() throws Interrupted
 };
 

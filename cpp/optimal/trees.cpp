@@ -127,6 +127,7 @@ Answer Engine::look_split(Worker& worker, const Node& node, int depth) {
   if (depth == 1) return best_stump(problem_, node);
   std::vector<int64_t> least(node.features, 0);
   int64_t floor = 0;
+  stopper_.count_state();
   ++worker.explored;
   return worker.depth_two->solve(node, kNever, least, floor);
 }

@@ -25,10 +25,12 @@ from boscage.tree import LINEAR, Tree
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _NO_LIMIT = 2**62
+_NO_STATES = 2**63 - 1
 _MAX_DEPTH = 30
 _STOPPED = {
     "time_limit": "the time limit of {0.time_limit} s was reached; raise time_limit",
     "memory_limit": "the memory limit of {0.memory_limit} was reached; raise memory_limit",
+    "max_explored": "the limit of {0.max_explored} states was reached; raise max_explored",
     "interrupted": "the search was interrupted; let it run longer",
 }
 
@@ -60,11 +62,14 @@ class OptimalTreeClassifier(TreeClassifier):
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
         Bytes the search may take, or a text such as "500MB" or "2GiB"; None for no limit.
+    max_explored : int or None, default=None
+        Largest number of states (sets of rows) to explore, at least 1; None for no limit. With ``time_limit=None`` and
+        one thread the result is then the same on every machine, proven or not.
     warm_start_tree : Tree, fitted tree classifier or None, default=None
         A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: "raise" raises KeyboardInterrupt and leaves the estimator as it was; "keep" ends the search and
-        keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
+        What Ctrl-C does: "raise" raises KeyboardInterrupt and leaves the estimator as it was; "keep" ends the search
+        and keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
         :ref:`interrupting`.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, multiplied with the sample weights.
@@ -85,8 +90,8 @@ class OptimalTreeClassifier(TreeClassifier):
     gap_ : float
         ``objective_ - lower_bound_``.
     status_ : str
-        "optimal", "time_limit", "memory_limit", "interrupted" (Ctrl-C with ``on_interrupt="keep"``), or "heuristic"
-        (method "lookahead" without a proof).
+        "optimal", "time_limit", "memory_limit", "max_explored", "interrupted" (Ctrl-C with ``on_interrupt="keep"``), or
+        "heuristic" (method "lookahead" without a proof).
     n_nodes_explored_ : int
         Sets of rows the search has looked at.
     classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
@@ -115,6 +120,7 @@ class OptimalTreeClassifier(TreeClassifier):
         *,
         time_limit: float | None = 60,
         memory_limit: int | str | None = None,
+        max_explored: int | None = None,
         warm_start_tree: Any = None,
         on_interrupt: str = "raise",
         class_weight: str | Mapping[Any, float] | None = None,
@@ -126,6 +132,7 @@ class OptimalTreeClassifier(TreeClassifier):
         self.method = method
         self.time_limit = time_limit
         self.memory_limit = memory_limit
+        self.max_explored = max_explored
         self.warm_start_tree = warm_start_tree
         self.on_interrupt = on_interrupt
         self.class_weight = class_weight
@@ -185,6 +192,7 @@ class OptimalTreeClassifier(TreeClassifier):
                 self.method == "exact",
                 max(0.0, seconds - (time.monotonic() - start)),
                 memory,
+                _NO_STATES if self.max_explored is None else int(self.max_explored),
                 threads,
                 *warm,
                 self.on_interrupt == "keep",
@@ -214,6 +222,9 @@ class OptimalTreeClassifier(TreeClassifier):
             raise ValueError(f"method={self.method!r} is not known. Pass 'exact' or 'lookahead'.")
         if self.on_interrupt not in ("raise", "keep"):
             raise ValueError(f"on_interrupt={self.on_interrupt!r} is not known. Pass 'raise' or 'keep'.")
+        if self.max_explored is not None:
+            allowed = "an integer >= 1, or None for no limit"
+            check_number("max_explored", self.max_explored, allowed, 1, _NO_LIMIT, whole=True)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, "seconds >= 0, or None for no limit", 0)
         return math.inf if self.time_limit is None else float(self.time_limit), parse_bytes(self.memory_limit)

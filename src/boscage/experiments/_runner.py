@@ -1,7 +1,8 @@
 """What all papers share: cells that are computed once and kept, resuming, progress, Markdown tables.
 
 A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers), perhaps ``OPTIONS`` (names and types of
-settings that can be changed), and ``reproduce(job)``, which is called for one table or figure at a time. It asks
+settings that can be changed), and ``reproduce(job)``, which is called for one table or figure at a time. A function
+``conclude(job)`` is called at the end, for verdicts over all cells that are there. A module asks
 ``job.cell`` for every number it needs: a cell that is already in the results file of the output folder is not computed
 again, and the file is written after each new one, so that an interrupted run goes on where it stopped. ``job.expect``
 says how many cells a table or figure has, for the remaining time.
@@ -188,6 +189,8 @@ def run(
     for job.tables, job.figures in [*(((n,), ()) for n in tables), *(((), (n,)) for n in figures)]:
         module.reproduce(job)
         job.finish_piece()
+    if hasattr(module, "conclude"):
+        module.conclude(job)
     return [*dict.fromkeys(job.written), *([job.store] if job.store.exists() else [])]
 
 

@@ -2,7 +2,8 @@
 
 The paper has no tables. Table 1 here grows real trees where the edge of every leaf's best test is known exactly, and
 sets the potential beside the paper's bound and the sharp one. Table 2 counts the splits that one weak test needs, Table
-3 those of the majority function: the two examples in which no tree can be small.
+3 those of the majority function: the two examples in which no tree can be small. Table 4 counts the leaves of trees
+grown out on data sets, where a criterion chooses among many tests.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import xlogy
+from scipy.stats import wilcoxon
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
+from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments._runner import Job, markdown_table
 from boscage.splits.stochastic import StochasticLinear
 from boscage.theory import (
@@ -30,7 +36,7 @@ from boscage.theory import (
 )
 from boscage.top_down import TopDownTreeClassifier
 
-TABLES = (1, 2, 3)
+TABLES = (1, 2, 3, 4)
 FIGURES = (2, 3, 8, 9, 10, 11, 12, 13)
 CRITERIA = {"gini": "4q(1 − q)", "entropy": "H(q)", "sqrt": "2√(q(1 − q))"}
 COLOURS = {"gini": "C0", "entropy": "C1", "sqrt": "C2"}
@@ -53,7 +59,7 @@ Floats = npt.NDArray[np.float64]
 def reproduce(job: Job) -> None:
     """Make the tables and figures a job asks for."""
     for table in job.tables:
-        {1: _decay, 2: _weak_counts, 3: _majority}[table](job)
+        {1: _decay, 2: _weak_counts, 3: _majority, 4: _sizes}[table](job)
     for figure in job.figures:
         _criteria(job, figure) if figure in (2, 3) else _tangents(job, figure)
 
@@ -151,19 +157,23 @@ def _tangents(job: Job, figure: int) -> None:
 def _statements(job: Job) -> None:
     """State Lemma 4 in numbers: where in [0, 1] the drop is least, for growing γ."""
     rows = []
-    for gamma in (0.1, 0.2, 0.3, 0.4, 0.5):
+    for gamma in (0.1, 0.2, 0.25, 0.3, 0.4, 0.5):
         row = [f"{gamma:g}"]
         for name in CRITERIA:
             low, high = best_tau(name, gamma)
-            row.append(f"{low:.3f} to {high:.3f}{'' if low >= 0.399 and high <= 0.601 else ' ✗'}")
+            row.append(f"{low:.4f} to {high:.4f}{' ✗' if fails_lemma_4(low) else ''}")
         rows.append(row)
     text = (
         "# Figures 8-13: where a split drops least\n\n"
         "The figures plot the derivative in τ of the drop, at γ = 0.1: negative at τ = 0.4 and positive at τ = 0.6 "
         "for every q, so that the worst τ lies between. (The captions print the last term with the wrong sign; the "
-        "curves are those of equation 18.) Lemma 4 says so for all γ, and for all q the worst τ runs over:\n\n"
+        "curves are those of equation 18.) Lemma 4 is stated for all γ. Its proof is not: Lemma 12 (entropy) needs "
+        "γ < 9/35 = 0.257, Lemma 13 (square root) γ < 0.2 and small q. Over all q the worst τ runs over:\n\n"
         f"{markdown_table(['γ', *CRITERIA], rows)}\n\n"
-        "✗: outside [0.4, 0.6], where Lemma 4 fails. Lemmas 5-7 hold nevertheless, with larger constants.\n"
+        "✗: outside [0.4, 0.6], where Lemma 4 fails. The ends are limits for q → 0 and q → 1. For the square root they "
+        f"are (1 − γ)/2 and (1 + γ)/2, so Lemma 4 holds just up to γ = 0.2; for the entropy up to γ = "
+        f"{largest_gamma('entropy'):.3f}; for Gini always. Lemmas 5-7 hold for all γ nevertheless, with constants four "
+        "to eight times larger than printed.\n"
     )
     job.write("topdown-figures-8-13.md", text)
 
@@ -171,19 +181,38 @@ def _statements(job: Job) -> None:
 def best_tau(name: str, gamma: float) -> tuple[float, float]:
     """Smallest and largest τ at which the drop Δ(q, τ) of equation (15) is least, over all q.
 
+    The extremes are reached for q → 0 and q → 1, where the drop divided by its size has a limit.
+
     Examples
     --------
     >>> from boscage.experiments.topdown import best_tau
-    >>> [round(end, 3) for end in best_tau("gini", 0.3)]
-    [0.5, 0.5]
+    >>> [round(end, 4) for end in best_tau("gini", 0.3)], [round(end, 4) for end in best_tau("sqrt", 0.3)]
+    ([0.5, 0.5], [0.35, 0.65])
     """
-    tau = np.linspace(0.01, 0.99, 981)[:, None]
-    q = np.linspace(0.001, 0.999, 500)[None, :]
-    low, high = q - gamma * q * (1 - q) / (1 - tau), q + gamma * q * (1 - q) / tau
-    drop = binary(name, q) - (1 - tau) * binary(name, low) - tau * binary(name, high)
-    drop = np.where((low >= 0) & (high <= 1), drop, np.inf)
-    worst = tau[drop.argmin(axis=0), 0]
-    return float(worst.min()), float(worst.max())
+    if name == "gini":
+        return 0.5, 0.5
+    low, high = 1e-9, 1 - gamma  # the left child's share of class 1 must not be negative
+    tau = float(minimize_scalar(lambda t: _limit_drop(name, gamma, t), bounds=(low, high), method="bounded",
+                                options={"xatol": 1e-12}).x)  # fmt: skip
+    return tau, 1 - tau
+
+
+def _limit_drop(name: str, gamma: float, tau: float) -> float:
+    """Drop of a split for q → 0 over q (entropy, nats) or over 2√q (square root)."""
+    left, right = 1 - gamma / (1 - tau), 1 + gamma / tau
+    if name == "sqrt":
+        return 1 - (1 - tau) * math.sqrt(max(left, 0.0)) - tau * math.sqrt(right)
+    return (1 - tau) * float(xlogy(left, left)) + tau * float(xlogy(right, right))
+
+
+def fails_lemma_4(low: float) -> bool:
+    """Whether the worst τ leaves [0.4, 0.6]."""
+    return low < 0.4 - 1e-6
+
+
+def largest_gamma(name: str) -> float:
+    """Largest γ for which Lemma 4 holds for all q."""
+    return float(brentq(lambda gamma: best_tau(name, gamma)[0] - 0.4, 0.05, 0.5))
 
 
 # the fall of G_t ------------------------------------------------------------------------------------------------------
@@ -259,6 +288,11 @@ def _grown(target: str, criterion: str, splits: int) -> dict[str, Any]:
     }
 
 
+def _decay_settings(job: Job, target: str, criterion: str) -> dict[str, Any]:
+    edge = _targets()[target][1]
+    return {"target": target, "criterion": criterion, "splits": SPEND[job.budget]["splits"], "edge": edge}
+
+
 def _decay(job: Job) -> None:
     splits = SPEND[job.budget]["splits"]
     targets = _targets()
@@ -267,7 +301,7 @@ def _decay(job: Job) -> None:
     rows = []
     for target, (family, gamma, _) in targets.items():
         for criterion in CRITERIA:
-            settings = {"target": target, "criterion": criterion, "splits": splits, "edge": gamma}
+            settings = _decay_settings(job, target, criterion)
             cell = job.cell(f"{target}, {criterion}", settings, partial(_grown, target, criterion, splits))
             found[target, criterion] = cell
             t = cell["splits"][-1]
@@ -278,7 +312,7 @@ def _decay(job: Job) -> None:
             rows.append([target, family, criterion, f"{gamma:.3f}", str(t), f"{cell['potential'][-1]:.4f}",
                          f"{sharp:.4f}", f"{printed:.4f}", f"{cell['effective']:.3f}", f"{cell['error']:.4f}",
                          "yes" if cell["promised"] and cell["under"] else "NO"])  # fmt: skip
-    header = ["target", "tests", "criterion", "known edge γ", "splits t", "G_t", "sharp bound", "printed bound",
+    header = ["target", "tests", "criterion", "known edge γ", "splits t", "G_t", "sharp bound", "printed form",
               "edge it fell like", "error", "bounds hold"]  # fmt: skip
     text = (
         "# The fall of G_t where the edge is known\n\n"
@@ -342,8 +376,15 @@ def _weak_counts(job: Job) -> None:
     text = (
         "# Splits that one weak test needs\n\n"
         "A single random test, right with probability ½ + γ and drawn anew at each node. Counted: splits after which "
-        "the top-down tree has the error wanted, exactly. Beside it what the theorems ask for.\n\n"
-        f"{markdown_table(['γ', 'error', 'criterion', 'counted', 'sharp bound', 'printed bound'], rows)}\n"
+        "the top-down tree has the error wanted, exactly. Beside it what the theorems ask for: our sharp bound, and "
+        "the printed form. The paper leaves its constants open; those used here come from its proofs (the square "
+        "root: 32; Gini: 64/ln 2; entropy: 18, after a correction of one inequality).\n\n"
+        f"{markdown_table(['γ', 'error', 'criterion', 'counted', 'sharp bound', 'printed form'], rows)}\n\n"
+        "In every counted row the square root needs at least as many splits as Gini and entropy, although its bound is "
+        "the best for small errors. There is no contradiction. With a single test a criterion only chooses which leaf "
+        "is split next. The three orders differ little, and Gini, which prefers heavy impure leaves, lowers the error "
+        "soonest. The better bound is about the worst case over all targets. A criterion that also chooses among tests "
+        "is the subject of Table 4.\n"
     )
     job.write("topdown-table-2.md", text)
 
@@ -373,8 +414,11 @@ def _majority(job: Job) -> None:
     text = (
         "# Splits that the majority of n bits needs\n\n"
         "All rows of n bits, a test asks for one bit. Some bit always has an edge of at least 1/(2n), yet the tree "
-        "grows exponentially in n (and any other tree would): counted exactly for top-down growth.\n\n"
-        f"{markdown_table(header, rows)}\n"
+        "grows exponentially in n (and any other tree would): counted exactly for top-down growth. The paper quotes an "
+        "edge of 1/n; 1/(2n) is what holds for every distribution of the rows with γ counted as in the Weak Hypothesis "
+        "Assumption (error at most ½ − γ), and the worst distribution attains it.\n\n"
+        f"{markdown_table(header, rows)}\n\n"
+        "Here too the square root never needs fewer splits: all bits are alike, so it chooses leaves, not tests.\n"
     )
     job.write("topdown-table-3.md", text)
 
@@ -387,3 +431,101 @@ def _majority(job: Job) -> None:
         ax.grid(alpha=0.25)
 
     job.picture("topdown-table-3.png", draw, (6, 4))
+
+
+# how large trees are that fit data without error ----------------------------------------------------------------------
+
+# Sets with two classes: embedded ones, then those of the folder BOSCAGE_DATA.
+SETS = ("promoters", "heart", "wdbc", "tic-tac-toe", "bank", "bike-class", "breast", "broward", "compas", "diabetes",
+        "fico", "fourclass", "monk1", "monk2", "monk3", "mushroom", "occupancy", "bidding", "coupon-carryout",
+        "coupon-rest20")  # fmt: skip
+
+
+LEARNABLE = 0.95  # accuracy under cross-validation from which a set counts as nearly free of noise
+
+
+def _leaves(name: str) -> dict[str, Any]:
+    data = load_dataset(name)
+    y = np.asarray(data.y)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    scores = cross_val_score(TopDownTreeClassifier(verbose=False), data.X, y, cv=folds)
+    result: dict[str, Any] = {"rows": len(y), "accuracy": float(scores.mean())}
+    for criterion in CRITERIA:
+        result[criterion] = TopDownTreeClassifier("axis", criterion, verbose=False).fit(data.X, y).get_n_leaves()
+    return result
+
+
+def _sizes(job: Job) -> None:
+    job.expect(len(SETS))
+    here = list_datasets()
+    missing = [name for name in SETS if name not in here and job.known(f"leaves {name}", {"data": name}) is None]
+    found = {
+        name: job.cell(f"leaves {name}", {"data": name}, partial(_leaves, name)) for name in SETS if name not in missing
+    }
+    rows = [
+        [name, str(cell["rows"]), f"{cell['accuracy']:.3f}", *[str(cell[c]) for c in CRITERIA]]
+        for name, cell in found.items()
+    ]
+    absent = f" Not at hand (set BOSCAGE_DATA to a folder that has them): {', '.join(missing)}." if missing else ""
+    text = (
+        "# Leaves of trees grown out\n\n"
+        "Here a criterion chooses among many tests. Axis trees grown without a limit on data sets of two classes, with "
+        "the accuracy of the Gini tree under 5-fold cross-validation.\n\n"
+        f"{markdown_table(['data', 'rows', 'accuracy', *CRITERIA], rows)}\n\n"
+        f"{_size_test(found, 'gini')} {_size_test(found, 'entropy')}{absent}\n"
+    )
+    job.write("topdown-table-4.md", text)
+
+
+def _size_test(found: dict[str, dict[str, Any]], other: str) -> str:
+    """Compare the leaves of the square root with those of another criterion, on all sets and on those free of noise."""
+    parts = []
+    for title, least in (("all sets", 0.0), (f"sets with an accuracy of at least {LEARNABLE:g}", LEARNABLE)):
+        cells = [cell for cell in found.values() if cell["accuracy"] >= least]
+        logs = np.array([math.log(cell["sqrt"] / cell[other]) for cell in cells])
+        p = float(wilcoxon(logs).pvalue) if np.any(logs) else 1.0
+        parts.append(
+            f"{title}: {math.exp(logs.mean()) if len(logs) else 1.0:.3f} times the leaves in the geometric mean, fewer "
+            f"on {int((logs < 0).sum())} and more on {int((logs > 0).sum())} of {len(cells)} (Wilcoxon p = {p:.3f})"
+        )
+    return f"Square root against {other}, {'; '.join(parts)}."
+
+
+# verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def conclude(job: Job) -> None:
+    """Write the verdicts, if all tables have been made."""
+    grown = [job.known(f"{target}, {criterion}", _decay_settings(job, target, criterion))
+             for target in _targets() for criterion in CRITERIA]  # fmt: skip
+    sizes = {name: job.known(f"leaves {name}", {"data": name}) for name in SETS}
+    found = {name: cell for name, cell in sizes.items() if cell is not None}
+    if None in grown or not found:
+        return
+    held = sum(bool(cell["promised"] and cell["under"]) for cell in grown if cell is not None)
+    claims = [
+        ["Theorem 1: error falls as the bounds say, for the three criteria", "reproduced",
+         f"G_t under both bounds and every drop at least as promised in {held} of {len(grown)} grown trees (Table 1)"],
+        ["Lemmas 2, 3, 5, 6, 7", "reproduced",
+         "property tests; constants can be 2, 1, 4, 8 and 8 times larger than printed"],
+        ["Lemma 4: the worst τ is in [0.4, 0.6] for all γ", "reproduced with a difference",
+         f"holds for Gini; for the entropy up to γ = {largest_gamma('entropy'):.3f}, for the square root up to "
+         f"γ = {largest_gamma('sqrt'):.3f} (Figures 8-13)"],
+        ["Trees must be exponential in 1/γ (majority, one weak test)", "reproduced",
+         "counted exactly (Tables 2 and 3)"],
+        ["The square root has the best bound for small errors", "reproduced with a difference",
+         "the bounds are as stated, but in the counted constructions it never needs fewer splits than Gini (Tables 2 "
+         "and 3: a criterion only orders leaves there)"],
+        ["The differences between the criteria are real in practice", _size_verdict(found),
+         f"{_size_test(found, 'gini')} (Table 4)"],
+    ]  # fmt: skip
+    job.write(
+        "topdown-verdict.md", f"# Verdicts\n\n{markdown_table(['claim of the paper', 'verdict', 'figures'], claims)}\n"
+    )
+
+
+def _size_verdict(found: dict[str, dict[str, Any]]) -> str:
+    cells = [cell for cell in found.values() if cell["accuracy"] >= LEARNABLE]
+    logs = np.array([math.log(cell["sqrt"] / cell["gini"]) for cell in cells])
+    is_smaller = bool(np.any(logs) and logs.mean() < 0 and wilcoxon(logs).pvalue < 0.05)
+    return "reproduced where data are nearly free of noise" if is_smaller else "not reproduced"

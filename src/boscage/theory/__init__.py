@@ -5,7 +5,14 @@ Every bound has two forms, ``form="sharp"`` (the default) and ``form="printed"``
 
 from boscage.duplication import duplication_bound
 from boscage.theory.curves import effective_edge, inverse_entropy, potential_bound, splits_needed
-from boscage.theory.drops import entropy_drop, gini_drop, promised_drop, spread_of_children, sqrt_drop
+from boscage.theory.drops import (
+    entropy_drop,
+    gini_drop,
+    promised_drop,
+    spread_of_children,
+    sqrt_drop,
+    taylor_drop,
+)
 from boscage.theory.edges import EDGES, balanced_weights, edge, node_edges
 from boscage.theory.lower_bounds import (
     majority_curve,
@@ -64,6 +71,7 @@ __all__ = [
     "splits_needed",
     "spread_of_children",
     "sqrt_drop",
+    "taylor_drop",
     "weak_test_curve",
     "weak_test_error",
     "weak_test_rows",

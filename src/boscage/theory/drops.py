@@ -109,6 +109,55 @@ def sqrt_drop(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp")
     return result
 
 
+def taylor_drop(criterion: Any, share: npt.ArrayLike, tau: npt.ArrayLike, delta: npt.ArrayLike) -> Floats:
+    r"""Lower bound of the drop of a split by the second and third derivative of the criterion (Lemma 3).
+
+    .. math:: -\frac{\tau(1-\tau)\delta^2}{2}\,G''(\rho) - \frac{\tau(1-\tau)(1-2\tau)\delta^3}{6}\,G'''(\rho)
+
+    Parameters
+    ----------
+    criterion : str or Criterion
+        "gini", "entropy" or "sqrt".
+    share : array-like
+        ρ, the node's share of class 1, in (0, 1).
+    tau : array-like
+        τ, the share of the weight that goes right, in [0, 1].
+    delta : array-like
+        δ, the difference of the children's shares of class 1, in [0, 1].
+
+    Examples
+    --------
+    >>> from boscage.theory import taylor_drop
+    >>> float(taylor_drop("gini", 0.5, 0.5, 1.0))
+    1.0
+    """
+    part = resolve("criterion", criterion)
+    if type(part) not in _DERIVATIVES:
+        raise ValueError(f"criterion={criterion!r} is not one of Lemma 3. Pass 'gini', 'entropy' or 'sqrt'.")
+    rho, right, apart = (np.asarray(a, dtype=np.float64) for a in (share, tau, delta))
+    second, third = _DERIVATIVES[type(part)](rho)
+    spread = right * (1 - right) * apart**2
+    result: Floats = -spread / 2 * second - spread * (1 - 2 * right) * apart / 6 * third
+    return result
+
+
+def _gini_derivatives(q: Floats) -> tuple[Floats, Floats]:
+    return np.full_like(q, -8.0), np.zeros_like(q)
+
+
+def _entropy_derivatives(q: Floats) -> tuple[Floats, Floats]:
+    return -1 / (q * (1 - q)) / math.log(2), (1 / q**2 - 1 / (1 - q) ** 2) / math.log(2)
+
+
+def _sqrt_derivatives(q: Floats) -> tuple[Floats, Floats]:
+    product = q * (1 - q)
+    return -0.5 * product**-1.5, 0.75 * (1 - 2 * q) * product**-2.5
+
+
+# second and third derivative of each normalised criterion
+_DERIVATIVES = {Gini: _gini_derivatives, Entropy: _entropy_derivatives, Sqrt: _sqrt_derivatives}
+
+
 def promised_drop(criterion: Any, edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str = "sharp") -> Floats:
     """Least drop under a criterion of which a bound is known, else NaN.
 
