@@ -226,6 +226,10 @@ void Predictor::for_blocks(const Rows& rows, int threads, Control& control, cons
 // next.
 template <class Rows, bool want_class>
 void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const {
+  if constexpr (!requires { rows.column_stride; }) {
+    constexpr int64_t kWideRow = 64;  // columns that may be cleared for each row of the block
+    if (columns() <= kWideRow * (end - begin)) return walk_spread<Rows, want_class>(rows, begin, end, out);
+  }
   constexpr int64_t lanes = 8;
   const Node* nodes = packed_.data();
   int64_t row[lanes];
@@ -251,6 +255,33 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_
       const bool right = (x > here.threshold) | ((x != x) & (flip == 0));
       node[lane] = nodes + here.left + right;
     }
+  }
+}
+
+// Sparse rows one by one, each spread out unless finding its few numbers that the tests ask for is quicker.
+template <class Rows, bool want_class>
+void Predictor::walk_spread(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const {
+  constexpr int64_t kEntriesPerStep = 8;
+  std::vector<double> numbers(static_cast<size_t>(columns()), 0.0);
+  const auto walk = [&](const auto& number) {
+    Node here = packed_[0];
+    while (here.left >= 0) {
+      const int32_t flip = here.feature >> 31;  // all ones: NaN goes left
+      const double x = number(here.feature ^ flip);
+      here = packed_[static_cast<size_t>(here.left) + ((x > here.threshold) | ((x != x) & (flip == 0)))];
+    }
+    return want_class ? here.feature : ~here.left;
+  };
+  for (int64_t row = begin; row < end; ++row) {
+    const auto [first, last] = rows.range(row);
+    if (last - first > kEntriesPerStep * deepest_) {
+      out[row - begin] = walk([&](int32_t column) { return static_cast<double>(rows(row, column)); });
+      continue;
+    }
+    for (int64_t k = first; k < last; ++k)
+      numbers[static_cast<size_t>(rows.column(k))] = static_cast<double>(rows.data[k]);
+    out[row - begin] = walk([&](int32_t column) { return numbers[static_cast<size_t>(column)]; });
+    for (int64_t k = first; k < last; ++k) numbers[static_cast<size_t>(rows.column(k))] = 0.0;
   }
 }
 

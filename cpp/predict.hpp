@@ -101,12 +101,14 @@ class Predictor {
   void number_leaves();
   void pack();
   void pack_linear();
-  double cost_of_row() const;
+  double cost_of_row();
   int64_t block_rows() const;
   template <class Rows, class Block>
   void for_blocks(const Rows& rows, int threads, Control& control, const Block& block) const;
   template <class Rows, bool want_class>
   void walk_packed(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const;
+  template <class Rows, bool want_class>
+  void walk_spread(const Rows& rows, int64_t begin, int64_t end, int64_t* out) const;
   // Leaves of a block of dense rows by linear_; false if the tree or the rows need the walk of single rows.
   template <class Rows>
   bool walk_tests(const Rows& rows, int64_t begin, int64_t end, std::vector<int32_t>& leaves) const;
@@ -119,6 +121,7 @@ class Predictor {
   std::vector<int32_t> leaf_class_;  // one per leaf
   std::vector<Node> packed_;         // only if every test is an axis test
   std::vector<LinearNode> linear_;   // only if there are linear tests that see rows in the user's units
+  int32_t deepest_ = 0;
   double row_cost_ = 1.0;
 };
 

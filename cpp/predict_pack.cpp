@@ -149,12 +149,11 @@ void Predictor::pack_linear() {
   linear_ = std::move(nodes);
 }
 
-double Predictor::cost_of_row() const {
+double Predictor::cost_of_row() {
   const size_t n = tree_.feature.size();
   std::vector<int32_t> depth(n, 0);
-  int32_t deepest = 0;
   for (size_t i = 0; i < n; ++i) {
-    deepest = std::max(deepest, depth[i]);
+    deepest_ = std::max(deepest_, depth[i]);
     if (tree_.feature[i] == kLeaf) continue;
     depth[static_cast<size_t>(tree_.children_left[i])] = depth[static_cast<size_t>(tree_.children_right[i])] =
         depth[i] + 1;
@@ -163,7 +162,7 @@ double Predictor::cost_of_row() const {
   const double test = tree_.weights.rows > 0 ? width : 1.0;
   const double model = tree_.coef.empty() ? k : k * width;
   const auto leaves = static_cast<double>(leaves_.size());
-  return tree_.routing == Routing::hard ? 4.0 + deepest * test + model : leaves * (test + model + 4.0);
+  return tree_.routing == Routing::hard ? 4.0 + deepest_ * test + model : leaves * (test + model + 4.0);
 }
 
 int64_t Predictor::block_rows() const { return std::clamp<int64_t>(static_cast<int64_t>(1e6 / row_cost_), 16, 4096); }

@@ -430,7 +430,10 @@ class TopDownTreeClassifier(TreeClassifier):
 
     def _check_rows(self, name: str, low: int, high: float, allowed: str) -> None:
         """Refuse all but whole numbers from ``low`` and fractions up to ``high``."""
-        if isinstance(getattr(self, name), numbers.Integral):
+        value = getattr(self, name)
+        if type(value) is int and value >= low:
+            return  # small fits feel the time of the checks
+        if isinstance(value, numbers.Integral):
             self._check_number(name, low, None, numbers.Integral, allowed)
         else:
             self._check_number(name, np.nextafter(0, 1), high, numbers.Real, allowed)
