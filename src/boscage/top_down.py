@@ -351,7 +351,7 @@ class TopDownTreeClassifier(TreeClassifier):
         check_compatible(**parts, data=data_fact(len(data.classes), has_missing=data.has_missing))
         total = float(data.X.shape[0]) if data.weight is None else float(data.weight.sum())
         exponent = moderate_exponent(total)
-        if exponent:
+        if exponent and data.weight is not None:
             data = replace(data, weight=np.ldexp(data.weight, -exponent))
             total = math.ldexp(total, -exponent)
         limits = self._limits(data.X.shape[0], total)
