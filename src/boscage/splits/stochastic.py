@@ -61,7 +61,7 @@ class StochasticLinear(SplitFamily):
     scale : {"standard", "unit"} or False, default="standard"
         "standard" centres the columns, divides them by their standard deviation and the rows by their norm; "unit"
         only divides rows by their norm; False takes rows as they are: their norm must not exceed 1 in training, and
-        scores are clipped to [−1, 1] in prediction.
+        scores are clipped to [−1, 1] in prediction. A column whose deviation is below 1e-290 counts as constant.
     lookahead : bool, default=False
         Whether a node whose classes depend on a product of two linear functions (XOR) rather than on a linear one may
         be split twice at once, with u and then ±v. Below such a product, nodes are split only where something explains
