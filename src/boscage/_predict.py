@@ -160,7 +160,7 @@ def _seen(tree: Tree, X: Any) -> Floats | None:
         if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
             return None
         Z /= np.sqrt(squares)[:, None]
-    return Z if np.isfinite(Z).all() else None
+    return Z
 
 
 def _path_matrix(tree: Tree, parts: tuple[npt.NDArray[Any], ...], rows: int) -> sparse.csr_matrix:
