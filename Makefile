@@ -15,7 +15,7 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow lint format bench docs sanitize clean
+.PHONY: help setup demo test test-cpp test-slow wheel test-wheel lint format bench docs sanitize clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -36,12 +36,18 @@ $(VENV)/.deps: $(VENV)/.base
 	touch $@
 
 $(VENV)/.built: $(VENV)/.base CMakeLists.txt $(CPP)
-	$(INSTALL) --no-build-isolation --no-deps --editable .
+	$(INSTALL) --no-build-isolation --no-deps --config-settings=build-dir=build/dev \
+	  --config-settings=cmake.define.BOSCAGE_TESTS=ON --editable .
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.deps
 	$(REQUIREMENTS) docs > $(VENV)/requirements-docs.txt
 	$(INSTALL) -r $(VENV)/requirements-docs.txt
+	touch $@
+
+$(VENV)/.wheel: $(VENV)/.base
+	$(REQUIREMENTS) wheel > $(VENV)/requirements-wheel.txt
+	$(INSTALL) -r $(VENV)/requirements-wheel.txt
 	touch $@
 
 setup: $(VENV)/.deps $(VENV)/.built  ## Make the environment and build the package into it
@@ -55,12 +61,15 @@ test: setup test-cpp  ## All tests but the slow experiments
 test-slow: setup  ## The slow experiments
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
 
-test-cpp: $(VENV)/.deps  ## The tests of the C++ core alone
-	@mkdir -p build/cpp
-	@cmake -S . -B build/cpp -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON > build/cpp/configure.log 2>&1 \
-	  || { cat build/cpp/configure.log; exit 1; }
-	cmake --build build/cpp
-	build/cpp/core_test
+test-cpp: $(VENV)/.built  ## The tests of the C++ core alone, linked with the core that the package uses
+	cmake --build build/dev --target core_test
+	build/dev/core_test
+
+wheel: $(VENV)/.built $(VENV)/.wheel  ## Build the source distribution and the wheels into dist/
+	$(BIN)/python packaging/build_wheels.py
+
+test-wheel: wheel  ## Install the wheels into empty environments without a compiler and use them
+	$(BIN)/python packaging/try_wheels.py
 
 lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff check .
@@ -91,4 +100,4 @@ sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour 
 	grep -q "AddressSanitizer" build/sanitize/planted.log
 
 clean:  ## Remove everything that was built, the environment included
-	rm -rf build out $(VENV) docs/_build docs/api/generated docs/auto_examples
+	rm -rf build dist out $(VENV) docs/_build docs/api/generated docs/auto_examples
