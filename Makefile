@@ -76,8 +76,10 @@ lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	! grep -rlE '#include *[<"](Python\.h|nanobind/)' cpp --include='*.hpp' --include='*.cpp' | grep -v '^cpp/bind/'
-	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples *.md)
+	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples packaging *.md *.cff)
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 format: $(VENV)/.deps  ## Put the code in the house style
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 from interpreters import find_interpreters
@@ -32,7 +33,9 @@ def wheel_for(version: str) -> Path | None:
 
 def environment(path: str) -> dict[str, str]:
     """Return the environment variables of a user without a compiler."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYENV"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYENV"))
+    }
     return {**kept, "PATH": path, "CC": "/bin/false", "CXX": "/bin/false"}
 
 
@@ -45,6 +48,9 @@ def digests(command: list[str], cwd: Path, variables: dict[str, str]) -> dict[st
 
 def try_wheel(python: Path, wheel: Path, scratch: Path, expected: object) -> None:
     """Install one wheel with one interpreter and use it."""
+    names = zipfile.ZipFile(wheel).namelist()
+    for licence in ("licenses/LICENSE", "licenses/src/boscage/datasets/embedded/README.md"):
+        assert any(name.endswith(f".dist-info/{licence}") for name in names), f"{wheel.name} lacks {licence}"
     subprocess.run([python, "-m", "venv", scratch / "venv"], check=True)
     installed = scratch / "venv/bin/python"
     variables = environment(str(scratch / "venv/bin"))
