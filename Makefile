@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+CLANG ?= $(firstword $(shell command -v clang++ clang++-22 clang++-19 clang++-16 clang++-15))
 
 BIN := $(VENV)/bin
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
@@ -15,7 +16,7 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow wheel test-wheel lint format bench docs sanitize clean
+.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang lint format bench docs sanitize clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 14
@@ -71,6 +72,12 @@ wheel: $(VENV)/.built $(VENV)/.wheel  ## Build the source distribution and the w
 test-wheel: wheel  ## Install the wheels into empty environments without a compiler and use them
 	$(BIN)/python packaging/try_wheels.py
 
+clang: $(VENV)/.deps  ## The core and its C++ tests compiled with Clang
+	@test -n "$(CLANG)" || { echo "no clang++ here; name one: make clang CLANG=clang++-16"; exit 1; }
+	cmake -S . -B build/clang -G Ninja -DCMAKE_CXX_COMPILER=$(CLANG) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON
+	cmake --build build/clang --target core_test
+	build/clang/core_test
+
 lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -95,7 +102,7 @@ docs: setup $(VENV)/.docs  ## Build the documentation into docs/_build/html
 
 sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake -S . -B build/sanitize -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=ON
-	cmake --build build/sanitize
+	cmake --build build/sanitize --target core_test
 	build/sanitize/core_test
 	@echo "planted bug: the sanitizer must stop this run"
 	! build/sanitize/core_test --plant-bug > build/sanitize/planted.log 2>&1

@@ -9,7 +9,7 @@ from pathlib import Path
 PROBE = """import os, sys, sysconfig
 header = os.path.join(sysconfig.get_path("include"), "Python.h")
 threads = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
-print(f"{sys.version_info[0]}.{sys.version_info[1]}{threads}", int(os.path.exists(header)), sys.executable, sep="\\n")"""
+print("%d.%d" % sys.version_info[:2] + threads, int(os.path.exists(header)), sys.executable, sep="\\n")"""
 
 
 def find_interpreters() -> dict[str, Path]:
