@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
+CLANG ?= $(firstword $(shell command -v clang++ clang++-22 clang++-19 clang++-16 clang++-15))
 
 BIN := $(VENV)/bin
 CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
@@ -15,7 +16,7 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow lint format bench docs sanitize sanitize-threads clean
+.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang lint format bench docs sanitize sanitize-threads clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 18
@@ -36,12 +37,18 @@ $(VENV)/.deps: $(VENV)/.base
 	touch $@
 
 $(VENV)/.built: $(VENV)/.base CMakeLists.txt $(CPP)
-	$(INSTALL) --no-build-isolation --no-deps --editable .
+	$(INSTALL) --no-build-isolation --no-deps --config-settings=build-dir=build/dev \
+	  --config-settings=cmake.define.BOSCAGE_TESTS=ON --editable .
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.deps
 	$(REQUIREMENTS) docs > $(VENV)/requirements-docs.txt
 	$(INSTALL) -r $(VENV)/requirements-docs.txt
+	touch $@
+
+$(VENV)/.wheel: $(VENV)/.base
+	$(REQUIREMENTS) wheel > $(VENV)/requirements-wheel.txt
+	$(INSTALL) -r $(VENV)/requirements-wheel.txt
 	touch $@
 
 setup: $(VENV)/.deps $(VENV)/.built  ## Make the environment and build the package into it
@@ -55,20 +62,31 @@ test: setup test-cpp  ## All tests but the slow experiments
 test-slow: setup  ## The slow experiments
 	$(BIN)/python -m pytest -n $(JOBS) -m slow
 
-test-cpp: $(VENV)/.deps  ## The tests of the C++ core alone
-	@mkdir -p build/cpp
-	@cmake -S . -B build/cpp -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON > build/cpp/configure.log 2>&1 \
-	  || { cat build/cpp/configure.log; exit 1; }
-	cmake --build build/cpp
-	build/cpp/core_test
+test-cpp: $(VENV)/.built  ## The tests of the C++ core alone, linked with the core that the package uses
+	cmake --build build/dev --target core_test
+	build/dev/core_test
+
+wheel: $(VENV)/.built $(VENV)/.wheel  ## Build the source distribution and the wheels into dist/
+	$(BIN)/python packaging/build_wheels.py
+
+test-wheel: wheel  ## Install the wheels into empty environments without a compiler and use them
+	$(BIN)/python packaging/try_wheels.py
+
+clang: $(VENV)/.deps  ## The core and its C++ tests compiled with Clang
+	@test -n "$(CLANG)" || { echo "no clang++ here; name one: make clang CLANG=clang++-16"; exit 1; }
+	cmake -S . -B build/clang -G Ninja -DCMAKE_CXX_COMPILER=$(CLANG) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON
+	cmake --build build/clang --target core_test
+	build/clang/core_test
 
 lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	! grep -rlE '#include *[<"](Python\.h|nanobind/)' cpp --include='*.hpp' --include='*.cpp' | grep -v '^cpp/bind/'
-	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples *.md)
+	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples packaging *.md *.cff)
 	$(BIN)/mypy
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 format: $(VENV)/.deps  ## Put the code in the house style
 	$(BIN)/ruff check --fix .
@@ -84,7 +102,7 @@ docs: setup $(VENV)/.docs  ## Build the documentation into docs/_build/html
 
 sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour sanitizers
 	cmake -S . -B build/sanitize -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=address
-	cmake --build build/sanitize
+	cmake --build build/sanitize --target core_test
 	build/sanitize/core_test
 	@echo "planted bug: the sanitizer must stop this run"
 	! build/sanitize/core_test --plant-bug > build/sanitize/planted.log 2>&1
@@ -92,11 +110,11 @@ sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour 
 
 sanitize-threads: $(VENV)/.deps  ## The C++ tests under the thread sanitizer
 	cmake -S . -B build/sanitize-threads -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=thread
-	cmake --build build/sanitize-threads
+	cmake --build build/sanitize-threads --target core_test
 	build/sanitize-threads/core_test
 	@echo "planted race: the sanitizer must stop this run"
 	! build/sanitize-threads/core_test --plant-race > build/sanitize-threads/planted.log 2>&1
 	grep -q "ThreadSanitizer: data race" build/sanitize-threads/planted.log
 
 clean:  ## Remove everything that was built, the environment included
-	rm -rf build out $(VENV) docs/_build docs/api/generated docs/auto_examples
+	rm -rf build dist out $(VENV) docs/_build docs/api/generated docs/auto_examples

@@ -1,7 +1,6 @@
 // Eight doubles at once, for kernels whose bits must not depend on the machine.
 //
-// A function marked BOSCAGE_CLONES is compiled for several instruction sets and chosen when the program starts.
-// Multiplications and additions stay apart and lanes are fixed, so all of them give the same bits.
+// Functions that use them are compiled for several instruction sets (instruction_sets.hpp), all with the same bits.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +9,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)  // sanitizers start too late for the choice
-#define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define BOSCAGE_CLONES
-#endif
-#define BOSCAGE_INLINE inline __attribute__((always_inline))
+#include "instruction_sets.hpp"
 
 namespace boscage {
 
@@ -29,8 +22,6 @@ typedef float TwoSingles __attribute__((vector_size(64)));
 typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float LoadTwo __attribute__((vector_size(64), aligned(4), may_alias));
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // lanes never leave an inlined function
 
 BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
 BOSCAGE_INLINE Lanes load(const float* from) {

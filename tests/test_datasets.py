@@ -1,5 +1,6 @@
 """Data sets: the embedded ones, the folder BOSCAGE_DATA, OpenML, and a reader that refuses what it does not trust."""
 
+from importlib import resources
 from urllib.error import URLError
 
 import numpy as np
@@ -57,6 +58,13 @@ def test_embedded_sets_have_their_known_sizes_and_an_origin(name):
     assert data.X.flags.c_contiguous
     assert "UCI" in data.origin
     assert repr(data) == f"Dataset({rows} rows, {features} features, {classes} classes)"
+
+
+@pytest.mark.parametrize("name", sorted(EMBEDDED))
+def test_embedded_sets_name_their_licence(name):
+    notes = (resources.files("boscage") / "datasets/embedded/README.md").read_text(encoding="utf-8")
+    (row,) = (line for line in notes.splitlines() if line.startswith(f"| {name} |"))
+    assert row.split("|")[5].strip() == "CC BY 4.0"
 
 
 @pytest.mark.parametrize(("name", "load"), [("iris", load_iris), ("wine", load_wine), ("wdbc", load_breast_cancer)])

@@ -7,15 +7,7 @@
 #include <sys/mman.h>
 #endif
 
-// The same source compiled for several instruction sets, chosen when the library is loaded. Contraction is
-// off and lanes are fixed, so all versions give equal bits. Sanitizers start too late for the choice.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define BOSCAGE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define BOSCAGE_CLONES
-#endif
-#define BOSCAGE_INLINE [[gnu::always_inline]] inline
+#include "instruction_sets.hpp"
 
 namespace boscage::online {
 

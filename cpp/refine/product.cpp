@@ -5,8 +5,8 @@ namespace boscage::refine {
 namespace {
 
 template <int Rows, class T>
-BOSCAGE_REFINE_INLINE void multiply_rows(const T* left, int64_t left_stride, const T* panel, int64_t depth, T* out,
-                                         int64_t out_stride) {
+BOSCAGE_INLINE void multiply_rows(const T* left, int64_t left_stride, const T* panel, int64_t depth, T* out,
+                                  int64_t out_stride) {
   Vector<T> sum[Rows];
   for (int i = 0; i < Rows; ++i) sum[i] = all<T>(0);
   for (int64_t k = 0; k < depth; ++k) {
@@ -17,8 +17,8 @@ BOSCAGE_REFINE_INLINE void multiply_rows(const T* left, int64_t left_stride, con
 }
 
 template <class T>
-BOSCAGE_REFINE_INLINE void multiply_body(const T* left, int64_t left_stride, const T* right, int64_t depth,
-                                         int64_t panels, T* out, int64_t out_stride, int64_t begin, int64_t end) {
+BOSCAGE_INLINE void multiply_body(const T* left, int64_t left_stride, const T* right, int64_t depth, int64_t panels,
+                                  T* out, int64_t out_stride, int64_t begin, int64_t end) {
   constexpr int kTogether = 6;
   for (int64_t p = 0; p < panels; ++p) {
     const T* panel = right + p * depth * kLane<T>;
@@ -35,12 +35,12 @@ BOSCAGE_REFINE_INLINE void multiply_body(const T* left, int64_t left_stride, con
 
 }  // namespace
 
-BOSCAGE_REFINE_CLONES void multiply(const float* left, int64_t left_stride, const float* right, int64_t depth,
-                                    int64_t panels, float* out, int64_t out_stride, int64_t begin, int64_t end) {
+BOSCAGE_CLONES void multiply(const float* left, int64_t left_stride, const float* right, int64_t depth, int64_t panels,
+                             float* out, int64_t out_stride, int64_t begin, int64_t end) {
   multiply_body(left, left_stride, right, depth, panels, out, out_stride, begin, end);
 }
-BOSCAGE_REFINE_CLONES void multiply(const double* left, int64_t left_stride, const double* right, int64_t depth,
-                                    int64_t panels, double* out, int64_t out_stride, int64_t begin, int64_t end) {
+BOSCAGE_CLONES void multiply(const double* left, int64_t left_stride, const double* right, int64_t depth,
+                             int64_t panels, double* out, int64_t out_stride, int64_t begin, int64_t end) {
   multiply_body(left, left_stride, right, depth, panels, out, out_stride, begin, end);
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr double kSmallest = 1e-30;  // a probability under this counts as this
 
 template <class T>
-BOSCAGE_REFINE_INLINE void sides(const PassRows<T>& rows, T slope, int64_t inner, T* side) {
+BOSCAGE_INLINE void sides(const PassRows<T>& rows, T slope, int64_t inner, T* side) {
   for (int64_t v = 0; v < inner; ++v)
     for (int64_t i = 0; i < rows.count; i += kLane<T>)
       store(side + v * kPassRows + i, expit<T>(slope * load(rows.scores + v * rows.stride + i)));
@@ -18,8 +18,7 @@ BOSCAGE_REFINE_INLINE void sides(const PassRows<T>& rows, T slope, int64_t inner
 
 // Worth of every node for each row's class, from the leaves up.
 template <class T>
-BOSCAGE_REFINE_INLINE void worths(const TreeShape& shape, const T* values, const PassRows<T>& rows, const T* side,
-                                  T* worth) {
+BOSCAGE_INLINE void worths(const TreeShape& shape, const T* values, const PassRows<T>& rows, const T* side, T* worth) {
   const int64_t inner = shape.inner(), leaves = shape.leaves;
   for (int64_t i = 0; i < rows.count; ++i) {
     const T* mine = values + rows.label[i] * leaves;
@@ -38,8 +37,8 @@ BOSCAGE_REFINE_INLINE void worths(const TreeShape& shape, const T* values, const
 
 // reach of the root is given; slopes replace the scores if `worth` is.
 template <class T>
-BOSCAGE_REFINE_INLINE void descend(const TreeShape& shape, T slope, const PassRows<T>& rows, const T* side,
-                                   const T* worth, T* reach) {
+BOSCAGE_INLINE void descend(const TreeShape& shape, T slope, const PassRows<T>& rows, const T* side, const T* worth,
+                            T* reach) {
   const int64_t inner = shape.inner();
   for (int64_t v = 0; v < inner; ++v) {
     const int64_t left = shape.place(shape.left[static_cast<size_t>(v)]) * kPassRows;
@@ -67,8 +66,7 @@ BOSCAGE_REFINE_INLINE void descend(const TreeShape& shape, T slope, const PassRo
 }
 
 template <class T>
-BOSCAGE_REFINE_INLINE double pass_body(const TreeShape& shape, T slope, const T* values, const PassRows<T>& rows,
-                                       T* scratch) {
+BOSCAGE_INLINE double pass_body(const TreeShape& shape, T slope, const T* values, const PassRows<T>& rows, T* scratch) {
   const int64_t all_nodes = shape.inner() + shape.leaves;
   T *side = scratch, *worth = side + (shape.inner() + 1) * kPassRows, *reach = worth + all_nodes * kPassRows;
   sides(rows, slope, shape.inner(), side);
@@ -84,7 +82,7 @@ BOSCAGE_REFINE_INLINE double pass_body(const TreeShape& shape, T slope, const T*
 }
 
 template <class T>
-BOSCAGE_REFINE_INLINE void reach_body(const TreeShape& shape, T slope, const PassRows<T>& rows, T* scratch) {
+BOSCAGE_INLINE void reach_body(const TreeShape& shape, T slope, const PassRows<T>& rows, T* scratch) {
   T *side = scratch, *reach = side + (shape.inner() + 1) * kPassRows;
   sides(rows, slope, shape.inner(), side);
   std::copy_n(rows.weight, rows.count, reach);
@@ -108,20 +106,18 @@ TreeShape shape_of(const int32_t* children_left, const int32_t* children_right, 
   return shape;
 }
 
-BOSCAGE_REFINE_CLONES double soft_pass(const TreeShape& shape, float slope, const float* values,
-                                       const PassRows<float>& rows, float* scratch) {
+BOSCAGE_CLONES double soft_pass(const TreeShape& shape, float slope, const float* values, const PassRows<float>& rows,
+                                float* scratch) {
   return pass_body(shape, slope, values, rows, scratch);
 }
-BOSCAGE_REFINE_CLONES double soft_pass(const TreeShape& shape, double slope, const double* values,
-                                       const PassRows<double>& rows, double* scratch) {
+BOSCAGE_CLONES double soft_pass(const TreeShape& shape, double slope, const double* values,
+                                const PassRows<double>& rows, double* scratch) {
   return pass_body(shape, slope, values, rows, scratch);
 }
-BOSCAGE_REFINE_CLONES void soft_reach(const TreeShape& shape, float slope, const PassRows<float>& rows,
-                                      float* scratch) {
+BOSCAGE_CLONES void soft_reach(const TreeShape& shape, float slope, const PassRows<float>& rows, float* scratch) {
   reach_body(shape, slope, rows, scratch);
 }
-BOSCAGE_REFINE_CLONES void soft_reach(const TreeShape& shape, double slope, const PassRows<double>& rows,
-                                      double* scratch) {
+BOSCAGE_CLONES void soft_reach(const TreeShape& shape, double slope, const PassRows<double>& rows, double* scratch) {
   reach_body(shape, slope, rows, scratch);
 }
 

@@ -1,18 +1,11 @@
-// Vectors of 64 bytes for the kernels of this room: sixteen floats or eight doubles, with e^x.
+// Vectors of 64 bytes for the kernels of this folder: sixteen floats or eight doubles, with e^x.
 //
-// Kernels are compiled for several instruction sets. Multiplications and additions stay apart and every lane keeps its
-// own sum, so all of them give the same bits.
+// Kernels are compiled for several instruction sets (instruction_sets.hpp), all with the same bits.
 #pragma once
 
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)  // sanitizers start too late for the choice
-#define BOSCAGE_REFINE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define BOSCAGE_REFINE_CLONES
-#endif
-#define BOSCAGE_REFINE_INLINE inline __attribute__((always_inline))
+#include "instruction_sets.hpp"
 
 namespace boscage::refine {
 
@@ -48,15 +41,15 @@ template <class T>
 using Vector = typename VectorOf<T>::Type;
 
 template <class T>
-BOSCAGE_REFINE_INLINE Vector<T> load(const T* from) {
+BOSCAGE_INLINE Vector<T> load(const T* from) {
   return *reinterpret_cast<const typename VectorOf<T>::Loose*>(from);
 }
 template <class T>
-BOSCAGE_REFINE_INLINE void store(T* to, Vector<T> value) {
+BOSCAGE_INLINE void store(T* to, Vector<T> value) {
   *reinterpret_cast<typename VectorOf<T>::Loose*>(to) = value;
 }
 template <class T>
-BOSCAGE_REFINE_INLINE Vector<T> all(T value) {
+BOSCAGE_INLINE Vector<T> all(T value) {
   return Vector<T>{} + value;
 }
 
@@ -66,7 +59,7 @@ constexpr double kFactorials[] = {
 
 // e^x for x <= 0: 2^k times the exponential series of the rest, |rest| <= ln 2 / 2.
 template <class T>
-BOSCAGE_REFINE_INLINE Vector<T> exp_of_negative(Vector<T> x) {
+BOSCAGE_INLINE Vector<T> exp_of_negative(Vector<T> x) {
   using Facts = VectorOf<T>;
   const Vector<T> lowest = all<T>(Facts::kLowest), magic = all<T>(Facts::kMagic);  // adding it rounds to an integer
   x = x < lowest ? lowest : x;
@@ -81,7 +74,7 @@ BOSCAGE_REFINE_INLINE Vector<T> exp_of_negative(Vector<T> x) {
 
 // 1 / (1 + e^-z).
 template <class T>
-BOSCAGE_REFINE_INLINE Vector<T> expit(Vector<T> z) {
+BOSCAGE_INLINE Vector<T> expit(Vector<T> z) {
   const Vector<T> e = exp_of_negative<T>(z > T(0) ? -z : z);
   return (z > T(0) ? all<T>(1) : e) / (T(1) + e);
 }

@@ -45,10 +45,9 @@ template <int rows>
 inline void add_lanes(const Doubles (*sum)[kPacks], double* out) {
 #if BOSCAGE_WIDTH == 8
   if constexpr (rows == 8) {  // neighbours of two rows at once, three times
-    typedef int64_t Places __attribute__((vector_size(64)));
-    constexpr Places even = {0, 2, 4, 6, 8, 10, 12, 14}, odd = {1, 3, 5, 7, 9, 11, 13, 15};
-    const auto fold = [&](Doubles x, Doubles y) {
-      return __builtin_shuffle(x, y, even) + __builtin_shuffle(x, y, odd);
+    const auto fold = [](Doubles x, Doubles y) {
+      return __builtin_shufflevector(x, y, 0, 2, 4, 6, 8, 10, 12, 14) +
+             __builtin_shufflevector(x, y, 1, 3, 5, 7, 9, 11, 13, 15);
     };
     const Doubles low = fold(fold(sum[0][0], sum[1][0]), fold(sum[2][0], sum[3][0]));
     const Doubles high = fold(fold(sum[4][0], sum[5][0]), fold(sum[6][0], sum[7][0]));

@@ -1,7 +1,6 @@
 #include "stochastic/route_kernel.hpp"
 
-// Vectors longer than the baseline's never cross a function boundary here.
-#pragma GCC diagnostic ignored "-Wpsabi"
+#include "instruction_sets.hpp"
 
 #define BOSCAGE_SET route_baseline
 #define BOSCAGE_WIDTH 2
@@ -9,51 +8,37 @@
 #undef BOSCAGE_SET
 #undef BOSCAGE_WIDTH
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define BOSCAGE_SETS 1
-#pragma GCC push_options
-#pragma GCC target("avx2")
+#ifdef BOSCAGE_SETS
+BOSCAGE_BEGIN_AVX2
 #define BOSCAGE_SET route_avx2
 #define BOSCAGE_WIDTH 4
 #include "stochastic/route_kernel_body.hpp"
 #undef BOSCAGE_SET
 #undef BOSCAGE_WIDTH
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,prefer-vector-width=512")
+BOSCAGE_END_SET
+BOSCAGE_BEGIN_AVX512
 #define BOSCAGE_SET route_avx512
 #define BOSCAGE_WIDTH 8
 #include "stochastic/route_kernel_body.hpp"
 #undef BOSCAGE_SET
 #undef BOSCAGE_WIDTH
-#pragma GCC pop_options
+BOSCAGE_END_SET
 #endif
 
 namespace boscage::stochastic {
 
-namespace {
-
-#ifdef BOSCAGE_SETS
-int instruction_set() {
-  static const int set = __builtin_cpu_supports("avx512f") ? 2 : (__builtin_cpu_supports("avx2") ? 1 : 0);
-  return set;
-}
-#endif
-
-}  // namespace
-
 void square_tile(const RouteTile& tile, const double* shift, const double* factor, double* squares) {
 #ifdef BOSCAGE_SETS
-  if (instruction_set() == 2) return route_avx512::square(tile, shift, factor, squares);
-  if (instruction_set() == 1) return route_avx2::square(tile, shift, factor, squares);
+  if (instruction_set() == InstructionSet::avx512) return route_avx512::square(tile, shift, factor, squares);
+  if (instruction_set() == InstructionSet::avx2) return route_avx2::square(tile, shift, factor, squares);
 #endif
   route_baseline::square(tile, shift, factor, squares);
 }
 
 void divide_tile(const RouteTile& tile, RouteRun& run) {
 #ifdef BOSCAGE_SETS
-  if (instruction_set() == 2) return route_avx512::divide(tile, run);
-  if (instruction_set() == 1) return route_avx2::divide(tile, run);
+  if (instruction_set() == InstructionSet::avx512) return route_avx512::divide(tile, run);
+  if (instruction_set() == InstructionSet::avx2) return route_avx2::divide(tile, run);
 #endif
   route_baseline::divide(tile, run);
 }
@@ -61,8 +46,9 @@ void divide_tile(const RouteTile& tile, RouteRun& run) {
 void add_to_sums(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
                  const double* const* levers, double* const* sums, int64_t runs) {
 #ifdef BOSCAGE_SETS
-  if (instruction_set() == 2) return route_avx512::add(tile, rows, count, weights, levers, sums, runs);
-  if (instruction_set() == 1) return route_avx2::add(tile, rows, count, weights, levers, sums, runs);
+  if (instruction_set() == InstructionSet::avx512)
+    return route_avx512::add(tile, rows, count, weights, levers, sums, runs);
+  if (instruction_set() == InstructionSet::avx2) return route_avx2::add(tile, rows, count, weights, levers, sums, runs);
 #endif
   route_baseline::add(tile, rows, count, weights, levers, sums, runs);
 }

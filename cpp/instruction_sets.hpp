@@ -1,0 +1,61 @@
+// The same code compiled for several instruction sets, the best of which is chosen when the program runs.
+//
+// Two ways, by what differs between the versions:
+//
+// - Nothing but the instructions: mark the function BOSCAGE_CLONES and what it calls BOSCAGE_INLINE. The choice is
+//   made when the library is loaded.
+// - The width of the vectors too: put the code into a header of its own and include it once per set, between
+//   BOSCAGE_BEGIN_AVX2 or BOSCAGE_BEGIN_AVX512 and BOSCAGE_END_SET; choose by instruction_set().
+//
+// Products and sums are never contracted and lanes are fixed, so all versions give the same bits. Compilers and
+// systems without these means get the baseline alone.
+#pragma once
+
+#define BOSCAGE_INLINE inline __attribute__((always_inline))
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BOSCAGE_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BOSCAGE_SANITIZED 1
+#endif
+
+// The loader chooses between clones, which only ELF has, and before a sanitizer is ready.
+#if defined(__x86_64__) && defined(__ELF__) && !defined(BOSCAGE_SANITIZED)
+#define BOSCAGE_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
+#else
+#define BOSCAGE_CLONES
+#endif
+
+#if defined(__x86_64__)
+#define BOSCAGE_SETS 1
+#if defined(__clang__)
+#define BOSCAGE_BEGIN_AVX2 _Pragma("clang attribute push(__attribute__((target(\"avx2\"))), apply_to = function)")
+#define BOSCAGE_BEGIN_AVX512 _Pragma("clang attribute push(__attribute__((target(\"avx512f\"))), apply_to = function)")
+#define BOSCAGE_END_SET _Pragma("clang attribute pop")
+#else
+#define BOSCAGE_BEGIN_AVX2 _Pragma("GCC push_options") _Pragma("GCC target(\"avx2\")")
+#define BOSCAGE_BEGIN_AVX512 _Pragma("GCC push_options") _Pragma("GCC target(\"avx512f,prefer-vector-width=512\")")
+#define BOSCAGE_END_SET _Pragma("GCC pop_options")
+#endif
+#endif
+
+namespace boscage {
+
+enum class InstructionSet { baseline, avx2, avx512 };  // avx512: its foundation, AVX-512F
+
+// The widest set of this processor.
+inline InstructionSet instruction_set() {
+#ifdef BOSCAGE_SETS
+  static const InstructionSet set = __builtin_cpu_supports("avx512f") ? InstructionSet::avx512
+                                    : __builtin_cpu_supports("avx2")  ? InstructionSet::avx2
+                                                                      : InstructionSet::baseline;
+  return set;
+#else
+  return InstructionSet::baseline;
+#endif
+}
+
+}  // namespace boscage
