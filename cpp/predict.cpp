@@ -188,9 +188,11 @@ class Walker {
     }
     wide_[static_cast<size_t>(d)] = map.constant;
     if (map.unit_rows) make_unit_row(wide_.data(), weights.columns, dot(wide_.data(), wide_.data(), weights.columns));
-    if (!weights.is_sparse()) return unscaled(scaled_dot(weights.dense.data() + test * weights.columns, weights.columns));
+    if (!weights.is_sparse())
+      return unscaled(scaled_dot(weights.dense.data() + test * weights.columns, weights.columns));
     double sum = 0;
-    for (int64_t k = weights.offsets[static_cast<size_t>(test)]; k < weights.offsets[static_cast<size_t>(test) + 1]; ++k)
+    for (int64_t k = weights.offsets[static_cast<size_t>(test)]; k < weights.offsets[static_cast<size_t>(test) + 1];
+         ++k)
       sum += (weights.data[static_cast<size_t>(k)] * kTiny) *
              (wide_[static_cast<size_t>(weights.indices[static_cast<size_t>(k)])] * kTiny);
     return unscaled(sum);
@@ -209,8 +211,8 @@ class Walker {
     load_plain(row, wide_);
     for (int64_t c = 0; c < k; ++c) {
       const int64_t line = leaf * k + c;
-      model_[static_cast<size_t>(c)] = scaled_dot(tree_.coef.data() + line * d, d) +
-                                       tree_.intercept[static_cast<size_t>(line)] * kTiny * kTiny;
+      model_[static_cast<size_t>(c)] =
+          scaled_dot(tree_.coef.data() + line * d, d) + tree_.intercept[static_cast<size_t>(line)] * kTiny * kTiny;
     }
     const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
     double total = 0.0;

@@ -335,7 +335,8 @@ def test_finite_numbers_give_finite_probabilities(seed, kind, leaf, sparse_weigh
     tree = random_tree(seed, kind, splits=6, leaf=leaf, sparse_weights=sparse_weights)
     state = tree.__getstate__()
     weights = tree.weights.copy()
-    (weights.data if sparse_weights else weights)[...] = huge(rng, weights.data.shape if sparse_weights else weights.shape)
+    entries = weights.data if sparse_weights else weights
+    entries[...] = huge(rng, entries.shape)
     state["weights"] = weights
     if tree.input_map is not None:
         parts = tree.input_map.__getstate__()
@@ -357,8 +358,9 @@ def test_finite_numbers_give_finite_probabilities(seed, kind, leaf, sparse_weigh
     np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-9)
     np.testing.assert_array_equal(_predict.predict_class(tree, X), proba.argmax(axis=1))
     few = X[:20]
-    np.testing.assert_allclose(_predict.predict_proba(tree, few), proba[:20], rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(_predict.predict_proba(tree, sparse.csr_array(few)), _predict.predict_proba(tree, few))
+    alone = _predict.predict_proba(tree, few)
+    np.testing.assert_allclose(alone, proba[:20], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(_predict.predict_proba(tree, sparse.csr_array(few)), alone)
     assert np.isfinite(_predict.decision_path(tree, few).data).all()
 
 

@@ -52,7 +52,7 @@ def test_a_failure_leaves_the_old_file_and_no_draft(tmp_path, error):
 def test_errors_about_other_files_keep_their_names(tmp_path):
     def read_another():
         with whole_file(tmp_path / "out.txt"):
-            open(tmp_path / "missing")
+            (tmp_path / "missing").read_bytes()
 
     with pytest.raises(FileNotFoundError) as caught:
         read_another()

@@ -217,7 +217,7 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto offsets = reader.take_offsets("lom.record_offsets", size);
   const int64_t records = offsets.back();
   const auto labels = reader.take_index<int32_t>("lom.record_labels", records, 0, classes);
-  const auto counts = reader.take_finite<double>("lom.record_counts", records, 0.0);
+  const auto counts = reader.take_finite<double>("lom.record_counts", records, 0.0, 1e300);  // their sum is finite
   const auto zeros = [&](int64_t n) { return std::vector<double>(static_cast<size_t>(n), 0.0); };
   swaps_ = resume ? reader.take_index<int64_t>("lom.swaps", 1, 0, INT64_MAX)[0] : 0;
   const auto least = resume ? reader.take_finite<double>("lom.least", size, 0.0) : zeros(size);

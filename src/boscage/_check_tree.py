@@ -162,7 +162,8 @@ def _check_tests(tree: Tree) -> None:
     good = np.where(feature >= 0, ~np.isnan(tree.threshold), np.isfinite(tree.threshold))
     _require(good, "threshold", "must be finite (axis tests: not NaN)", tree.threshold)
     if tree.is_soft:
-        _require(leaf | (feature == LINEAR), "feature", f"{tree.routing} routing needs linear tests ({LINEAR})", feature)
+        good = leaf | (feature == LINEAR)
+        _require(good, "feature", f"{tree.routing} routing needs linear tests ({LINEAR})", feature)
 
 
 def _check_categories(tree: Tree) -> None:
@@ -218,7 +219,8 @@ def _check_fractions(fractions: npt.NDArray[np.float64], name: str, may_be_zero:
 
 
 def _check_numbers(numbers: npt.NDArray[np.float64], name: str) -> None:
-    _require(np.abs(numbers) <= _MAX_NUMBER, name, f"must lie between -{_MAX_NUMBER:g} and {_MAX_NUMBER:g}", numbers)
+    good = np.abs(numbers) <= _MAX_NUMBER
+    _require(good, name, f"must lie between -{_MAX_NUMBER:g} and {_MAX_NUMBER:g}", numbers)
 
 
 def _check_values(tree: Tree) -> None:

@@ -21,7 +21,7 @@ _MAP_ARRAYS = ("fill", "code_offset", "codes", "shift", "scale")
 def upgrade(meta: dict[str, Any], tensors: Tensors) -> tuple[dict[str, Any], Tensors]:
     """Return the metadata and tensors that format 2 would have had; the parameters are null."""
     expect_keys(meta, {"format", "kind", "classes", "schema", "tree"}, {"state"}, "the metadata")
-    new = {key: meta[key] for key in ("kind", "schema", "state") if key in meta}
+    new: dict[str, Any] = {key: meta[key] for key in ("kind", "schema", "state") if key in meta}
     new |= {"format": 2, "version": None, "target": {"classes": meta["classes"]}, "parameters": None, "trees": None}
     if meta["tree"] is None:
         return new, tensors

@@ -1,7 +1,7 @@
 """Parameters of an estimator as JSON and back.
 
-None, booleans, integers, floats, text and lists are themselves; everything else is an object with a single key that says
-what it is: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"dict": [key, value, …]}``, ``{"array": {…}}``, or
+None, booleans, integers, floats, text and lists are themselves; everything else is an object whose first key says what
+it is: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"dict": [key, value, …]}``, ``{"array": {…}}``, or
 ``{"part": "splits.Axis", "settings": {…}}`` for a part of this library. NumPy scalars are written as Python's. What is
 not data (a function, a generator, a part that somebody else wrote) is left out by name.
 """

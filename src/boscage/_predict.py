@@ -22,6 +22,7 @@ _FEW_ROWS = 1024
 _FEW_TESTS = 4
 _SLICE = 2048  # rows of one product
 _SMALL_SQUARE = 1e-200
+_LARGE_SCORE = 1e300
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -129,24 +130,16 @@ def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
     """Scores of all tests by BLAS, a slice of rows at a time; reach and averages in the compiled half."""
     proba: Floats = np.empty((X.shape[0], tree.n_outputs))
     threads = thread_count(n_jobs, X.shape[0])
-    for start in range(0, X.shape[0], _SLICE):
-        rows = X[start : start + _SLICE]
-        scores = _scores(tree, rows)
-        if scores is None:
-            proba[start : start + _SLICE] = tree._native.proba(rows, threads)
-        else:
-            proba[start : start + _SLICE] = tree._native.soft_proba(scores, threads)
-    return proba
-
-
-def _scores(tree: Tree, X: Any) -> Floats | None:
-    """Scores of all linear tests, tests × rows; None if something overflows, which only single rows survive."""
     with np.errstate(over="ignore", invalid="ignore"):
-        seen = _seen(tree, X)
-        if seen is None:
-            return None
-        scores: Floats = tree.weights @ seen.T
-        return scores if np.isfinite(scores.sum()) else None
+        largest = float(np.abs(tree.weights).sum(axis=1).max())  # no score is larger than this times the largest entry
+        for start in range(0, X.shape[0], _SLICE):
+            rows = X[start : start + _SLICE]
+            seen = _seen(tree, rows)
+            if seen is None or not _peak(tree, seen) * largest < _LARGE_SCORE:
+                proba[start : start + _SLICE] = tree._native.proba(rows, threads)
+            else:
+                proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
+    return proba
 
 
 def _seen(tree: Tree, X: Any) -> Floats | None:
@@ -166,7 +159,14 @@ def _seen(tree: Tree, X: Any) -> Floats | None:
         if not (squares.min() > _SMALL_SQUARE and squares.max() < 1 / _SMALL_SQUARE):
             return None
         Z /= np.sqrt(squares)[:, None]
-    return Z if np.isfinite(Z).all() else None
+    return Z
+
+
+def _peak(tree: Tree, seen: Floats) -> float:
+    """Largest entry of the rows, without sign; NaN if one is missing."""
+    if tree.input_map is not None and tree.input_map.unit_rows:
+        return 1.0
+    return float(max(seen.max(), -seen.min()))
 
 
 def _path_matrix(tree: Tree, parts: tuple[npt.NDArray[Any], ...], rows: int) -> sparse.csr_matrix:

@@ -58,7 +58,7 @@ TENSORS = {
     **{f"input_map.{name}": kind for name, kind in _MAP_TENSORS.items()},
     "leaf_models.coef": ("float64", 3),
     "leaf_models.intercept": ("float64", 2),
-    **{name: ("int64", 1) for name in _COUNTS},
+    **dict.fromkeys(_COUNTS, ("int64", 1)),
 }
 _LAYOUT_KEYS = {"routing", "weights", "input_map", "leaf_value", "leaf_models"}
 

@@ -6,6 +6,7 @@ are walked without recursion.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -268,8 +269,9 @@ def to_onnx(
     Returns
     -------
     onnx.ModelProto or Path
-        The model; or, if it was written to a file, the path. Columns with categories take codes 0, 1, … in the order of ``tree.schema.categories``; names of columns,
-        categories and classes are in the metadata under ``boscage``. Missing values are NaN.
+        The model; or, if it was written to a file, the path. Columns with categories take codes 0, 1, … in the order of
+        ``tree.schema.categories``; names of columns, categories and classes are in the metadata under ``boscage``.
+        Missing values are NaN.
 
     Examples
     --------
@@ -278,7 +280,7 @@ def to_onnx(
     >>> path = tree.to_onnx("tree.onnx")  # doctest: +SKIP
     """
     try:
-        import onnx
+        importlib.import_module("onnx")
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx. Install it with: pip install 'boscage[onnx]'") from error
     from boscage._onnx import tree_model

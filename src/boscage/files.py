@@ -158,7 +158,7 @@ def save(
     kind = type(estimator).__name__
     if kind not in _kinds:
         raise TypeError(f"estimator: {kind} cannot be saved; known are {', '.join(sorted(_kinds)) or 'none'}.")
-    trees = () if schema is not None else (estimator.tree_,)
+    trees: tuple[Tree, ...] = () if schema is not None else (estimator.tree_,)
     columns = trees[0].schema if schema is None else schema
     stored = {name: value for name, value in estimator.get_params(deep=False).items() if name not in NOT_STORED}
     return write_model(path, Model(kind, columns, estimator.classes_, trees, parameters=stored, state=state))

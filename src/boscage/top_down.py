@@ -389,10 +389,11 @@ class TopDownTreeClassifier(TreeClassifier):
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the chosen family can take."""
         tags = super().__sklearn_tags__()
-        if self.splits is None:  # a loaded model whose family could not be stored: its tree says what it can take
+        given: object = self.splits
+        if given is None:  # a loaded model whose family could not be stored: its tree says what it can take
             tags.input_tags.allow_nan = True
             return tags
-        splits: Any = resolve("splits", self.splits)
+        splits: Any = resolve("splits", given)
         tags.input_tags.allow_nan = splits.allows_missing
         tags.input_tags.sparse = splits.allows_sparse
         return tags
