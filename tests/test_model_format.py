@@ -576,7 +576,7 @@ def test_learners_of_any_size_predict_probabilities_or_are_refused(name, largest
         begin, end = entry["data_offsets"]
         array = np.frombuffer(data[begin:end], np.float32 if entry["dtype"] == "F32" else np.float64)
         for signs in (1, -1, np.where(np.arange(array.size) % 2, 1, -1)):
-            huge = np.broadcast_to(np.minimum(largest, np.finfo(array.dtype).max) * signs, array.shape)
+            huge = np.broadcast_to(min(largest, float(np.finfo(array.dtype).max)) * signs, array.shape)
             content = with_header(header, data[:begin] + huge.astype(array.dtype).tobytes() + data[end:])
             model = refused_or_finite(content, folder, load)
             if model is not None:
