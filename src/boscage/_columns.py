@@ -7,7 +7,7 @@ which columns are categories.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -31,8 +31,7 @@ _MAX_ROWS = 2**31 - 1
 _MOST_SINGLE_CODES = 2**24  # codes above this are not exact in float32
 
 
-@dataclass(frozen=True)
-class CategoryRule:
+class CategoryRule(NamedTuple):
     """Which columns an estimator takes as categories.
 
     Attributes
@@ -76,8 +75,7 @@ class CategoryRule:
 NUMBERS_ONLY = CategoryRule()
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """X as a matrix of numbers, its names, and its categories.
 
     ``labelled`` holds the categorical columns: codes and labels, or None for a column of numbers, whose values are in
@@ -193,13 +191,14 @@ def columns_of(
     width : int, optional
         The number of columns in fit. X of another width is refused elsewhere.
     """
+    if type(X) is np.ndarray and X.dtype in FLOATS and X.ndim == 2 and X.size > 0:
+        _check_size(X.shape[0])
+        named = rule.named(X.shape[1], None) if width in (None, X.shape[1]) else ()
+        return Columns(X, None, dict.fromkeys(named))
 
     def picked(n_features: int, names: npt.NDArray[Any] | None) -> list[int]:
         return rule.named(n_features, names) if width in (None, n_features) else []
 
-    if type(X) is np.ndarray and X.dtype in FLOATS and X.ndim == 2 and min(X.shape) > 0:
-        _check_size(X.shape[0])
-        return Columns(X, None, dict.fromkeys(picked(X.shape[1], None)))
     if is_table(X):
         return _of_table(estimator, as_table(X), rule, picked)
     if sparse.issparse(X):
@@ -511,10 +510,11 @@ def feature_names(X: Any) -> npt.NDArray[Any] | None:
     carrier = _Names()
     validate_data(carrier, X, reset=True, skip_check_array=True)
     names: npt.NDArray[Any] | None = getattr(carrier, "feature_names_in_", None)
-    for name in () if names is None else names:
+    if names is not None:
         try:
-            name.encode()
-        except UnicodeEncodeError:
+            "\n".join(names).encode()
+        except UnicodeEncodeError as error:
+            name = next(name for name in names if error.object[error.start] in name)
             raise ValueError(
                 f"X has the column name {name!r}, which holds half of a surrogate pair and is not valid text. Rename "
                 "the column."
