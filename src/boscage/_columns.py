@@ -387,8 +387,13 @@ def take_categories(
 
 def look_at_table(X: Any, plain: Sequence[int] = ()) -> dict[int, Seen]:
     """Return what the columns of a table are, but for those that are known to be plain numbers."""
-    others = sorted(set(range(len(table_names(X)))) - set(plain))
-    frame = nw.from_native(X.iloc[:, others] if plain else as_table(X), eager_only=True)
+    names = table_names(X)
+    others = sorted(set(range(len(names))) - set(plain))
+    if not others:
+        return {}
+    if plain:
+        X = X.iloc[:, others] if hasattr(X, "iloc") else select(X, [names[j] for j in others])
+    frame = nw.from_native(as_table(X), eager_only=True)
     return {j: _look_at(column) for j, column in zip(others, frame.iter_columns())}
 
 
