@@ -104,7 +104,7 @@ def test_estimators_carry_the_settings():
         if contender.is_part:
             assert parameters["n_jobs"] == 2
             one_hot = hasattr(model, "steps")  # for families that take numbers only
-            assert parameters["categorical_features"] == (None if one_hot else list(range(57)))
+            assert parameters["categorical_features"] == ("from_dtype" if one_hot else list(range(57)))
 
 
 @pytest.mark.parametrize("name", ["iris", "heart-disease", "promoters", "tic-tac-toe"])

@@ -7,7 +7,7 @@ which columns are categories.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -32,8 +32,7 @@ _MAX_ROWS = 2**31 - 1
 _MOST_SINGLE_CODES = 2**24  # codes above this are not exact in float32
 
 
-@dataclass(frozen=True)
-class CategoryRule:
+class CategoryRule(NamedTuple):
     """Which columns an estimator takes as categories.
 
     Attributes
@@ -77,8 +76,7 @@ class CategoryRule:
 NUMBERS_ONLY = CategoryRule()
 
 
-@dataclass(frozen=True)
-class Columns:
+class Columns(NamedTuple):
     """X as a matrix of numbers, its names, and its categories.
 
     ``labelled`` holds the categorical columns: codes and labels, or None for a column of numbers, whose values are in
@@ -194,13 +192,14 @@ def columns_of(
     width : int, optional
         The number of columns in fit. X of another width is refused elsewhere.
     """
+    if type(X) is np.ndarray and X.dtype in FLOATS and X.ndim == 2 and X.size > 0:
+        _check_size(X.shape[0])
+        named = rule.named(X.shape[1], None) if width in (None, X.shape[1]) else ()
+        return Columns(X, None, dict.fromkeys(named))
 
     def picked(n_features: int, names: npt.NDArray[Any] | None) -> list[int]:
         return rule.named(n_features, names) if width in (None, n_features) else []
 
-    if type(X) is np.ndarray and X.dtype in FLOATS and X.ndim == 2 and min(X.shape) > 0:
-        _check_size(X.shape[0])
-        return Columns(X, None, dict.fromkeys(picked(X.shape[1], None)))
     if is_table(X):
         return _of_table(estimator, as_table(X), rule, picked)
     if sparse.issparse(X):
@@ -389,8 +388,13 @@ def take_categories(
 
 def look_at_table(X: Any, plain: Sequence[int] = ()) -> dict[int, Seen]:
     """Return what the columns of a table are, but for those that are known to be plain numbers."""
-    others = sorted(set(range(len(table_names(X)))) - set(plain))
-    frame = nw.from_native(X.iloc[:, others] if plain else as_table(X), eager_only=True)
+    names = table_names(X)
+    others = sorted(set(range(len(names))) - set(plain))
+    if not others:
+        return {}
+    if plain:
+        X = X.iloc[:, others] if hasattr(X, "iloc") else select(X, [names[j] for j in others])
+    frame = nw.from_native(as_table(X), eager_only=True)
     return {j: _look_at(column) for j, column in zip(others, frame.iter_columns())}
 
 

@@ -476,17 +476,19 @@ def category_rule(categorical_features: Any, splits: SplitFamily, executor: str 
     """Return which columns a fit takes as categories; a linear test takes a bool column as the numbers 0 and 1."""
     in_memory = executor is None
     allowed = splits.allows_categories if in_memory else splits.allows_categories_in_passes
-    instead = "pass splits='axis'" if in_memory else "pass splits=Axis(max_bins=255)"
-    instead += "" if in_memory or not splits.allows_categories else ", call fit"
+    bools = "linear tests" not in splits.provides
+    if allowed:
+        return CategoryRule(categorical_features, allowed, bools)
     takes = f"splits={splits!r} takes numbers only" + ("" if in_memory else f" in {executor}")
+    instead = "pass splits='axis'" if in_memory else "pass splits=Axis(max_bins=255)"
+    instead += ", call fit" if splits.allows_categories else ""
     is_list = categorical_features is not None and not isinstance(categorical_features, str)
-    if is_list and not allowed and np.size(categorical_features):
+    if is_list and np.size(categorical_features):
         raise IncompatibleParts(
             f"categorical_features={categorical_features!r} does not go with splits={splits!r}, because {takes}: "
             f"{ENCODE}, or {instead}."
         )
-    refusal = "" if allowed else f"{takes}: {ENCODE}, {instead}, or drop them."
-    return CategoryRule(categorical_features, allowed, "linear tests" not in splits.provides, refusal=refusal)
+    return CategoryRule(categorical_features, allowed, bools, refusal=f"{takes}: {ENCODE}, {instead}, or drop them.")
 
 
 def _draw_seed(random_state: Any) -> int:

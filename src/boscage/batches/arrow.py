@@ -37,12 +37,12 @@ def arrow_batch(
     if not names:
         raise ValueError(f"the source has no column besides target={target!r} and weight={weight!r}.")
     features = batch.select(names)
-    seen = look_at_table(features)
+    seen = look_at_table(features, [j for j, kind in enumerate(features.schema.types) if _is_number(kind)])
     labelled = take_categories(_Batch(), seen, rule, rule.named(len(names), np.array(names, dtype=object)))
-    numbers = [j for j in seen if labelled.get(j) is None]
+    numbers = [j for j in range(len(names)) if labelled.get(j) is None]
     dtype = numeric_type(*(_float_type(features.schema.field(j).type) for j in numbers))
     matrix = (memory or Memory()).columns(len(names), batch.num_rows, dtype)
-    matrix[[j for j in seen if labelled.get(j) is not None]] = 0.0
+    matrix[[j for j, column in labelled.items() if column is not None]] = 0.0
     for j in numbers:
         matrix[j] = _arrow_numbers(features.column(j))
     w = None if weight is None else np.asarray(_arrow_numbers(batch.column(batch.schema.names.index(weight))))
@@ -54,12 +54,18 @@ class _Batch:
     """Stands for the estimator in messages about a batch."""
 
 
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _float_type(kind: Any) -> type:
     import pyarrow as pa
 
-    small = (pa.float16(), pa.float32(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_(), pa.null())
-    is_wide = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return np.float64 if is_wide and kind not in small else np.float32  # text without any value too
+    small = (pa.float16(), pa.float32(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16())
+    is_wide = pa.types.is_decimal(kind) or (_is_number(kind) and kind not in small)
+    return np.float64 if is_wide else np.float32  # bool, null, and text without any value too
 
 
 def _arrow_numbers(column: Any) -> npt.NDArray[Any]:
