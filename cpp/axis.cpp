@@ -157,12 +157,11 @@ Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t
                                std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
   const auto& features = *open_[static_cast<size_t>(id)].features;
   if (sample_.max_features == 0)
-    return best_of(
-        node, id, features.size(), [](size_t i) { return i; }, constant, scratch, thread, inner);
+    return best_of(node, id, features.size(), [](size_t i) { return i; }, constant, scratch, thread, inner);
   Cut best;
   search_sample(sample_, node.path, features, [&](std::span<const uint32_t> places) {
-    Cut cut = best_of(
-        node, id, places.size(), [&](size_t i) { return size_t{places[i]}; }, constant, scratch, thread, inner);
+    Cut cut =
+        best_of(node, id, places.size(), [&](size_t i) { return size_t{places[i]}; }, constant, scratch, thread, inner);
     SeenColumns seen{0, cut.gain >= 0};
     for (const uint32_t place : places) seen.varying += !constant[place];
     if (cut.is_better_than(best)) best = std::move(cut);

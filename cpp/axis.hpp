@@ -98,9 +98,7 @@ class AxisSearch {
   void divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
   void divide_sparse(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
   const SparseSlice& slice(int32_t id, int32_t feature) const;
-  std::span<uint32_t> entries(const SparseSlice& slice) {
-    return {sparse_.entries.data() + slice.begin, slice.size()};
-  }
+  std::span<uint32_t> entries(const SparseSlice& slice) { return {sparse_.entries.data() + slice.begin, slice.size()}; }
   std::span<const uint32_t> entries(const SparseSlice& slice) const {
     return {sparse_.entries.data() + slice.begin, slice.size()};
   }

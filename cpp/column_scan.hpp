@@ -112,7 +112,8 @@ struct ColumnScan {
     return cut;
   }
 
-  // Entries of a sparse column; the other rows of the node are zeros, whose class weights are what is left of the total.
+  // Entries of a sparse column; the other rows of the node are zeros, whose class weights are what is left of the
+  // total.
   Cut sparse(const SparseSlice& slice, std::span<const uint32_t> entries) const {
     const size_t k = view.total.size();
     auto &sums = scratch.sums, &left = scratch.share;

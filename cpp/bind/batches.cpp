@@ -194,8 +194,8 @@ class AxisGrowth {
  public:
   AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
              bool is_float, int32_t classes, const std::string& criterion_name, double criterion_parameter,
-             const In1<double>& criterion_table, const std::string& order, const Limits& limits,
-             int64_t max_features, uint64_t seed)
+             const In1<double>& criterion_table, const std::string& order, const Limits& limits, int64_t max_features,
+             uint64_t seed)
       : classes_(classes),
         columns_(static_cast<int64_t>(start.size()) - 1),
         criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
@@ -270,8 +270,8 @@ void bind_batches(nb::module_& module) {
                     uint64_t>(),
            nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
            nb::arg("exact").noconvert(), nb::arg("is_float"), nb::arg("classes"), nb::arg("criterion_name"),
-           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-           nb::arg("limits"), nb::arg("max_features"), nb::arg("seed"))
+           nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"),
+           nb::arg("max_features"), nb::arg("seed"))
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert())
       .def("tree", &AxisGrowth::tree);

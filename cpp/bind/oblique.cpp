@@ -150,8 +150,8 @@ void bind_oblique(nb::module_& module) {
                                threads};
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
-          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-          nb::arg("limits"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
+          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"),
+          nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
   const auto define = [&]<class T>(T) {
     module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
                nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),

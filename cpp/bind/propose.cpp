@@ -67,8 +67,7 @@ void bind_propose(nb::module_& module) {
                                ProposalGrower(labels, weights, classes, criterion, limits, make_order(order)), classes};
           },
           nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
-          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-          nb::arg("limits"))
+          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"))
       .def("ask",
            [](Session& session) {
              std::vector<std::tuple<int32_t, uint64_t, bool>> requests;

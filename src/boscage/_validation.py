@@ -373,7 +373,8 @@ def _sparse_matrix(estimator: Any, X: Any, categorical: Any, accept_sparse: bool
     name = type(estimator).__name__
     if not accept_sparse:
         raise TypeError(
-            f"Sparse data was passed for X, but {name}{_these_parameters(estimator)} needs dense data. Pass X.toarray()."
+            f"Sparse data was passed for X, but {name}{_these_parameters(estimator)} needs dense data. "
+            "Pass X.toarray()."
         )
     if categorical is not None:
         raise TypeError("categorical_features does not go with sparse X. Pass X.toarray().")

@@ -63,8 +63,8 @@ class OptimalTreeClassifier(TreeClassifier):
     warm_start_tree : Tree, fitted tree classifier or None, default=None
         A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
     on_interrupt : {"raise", "keep"}, default="raise"
-        What Ctrl-C does: "raise" raises KeyboardInterrupt and leaves the estimator as it was; "keep" ends the search and
-        keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
+        What Ctrl-C does: "raise" raises KeyboardInterrupt and leaves the estimator as it was; "keep" ends the search
+        and keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
         :ref:`interrupting`.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class, multiplied with the sample weights.
@@ -192,7 +192,7 @@ class OptimalTreeClassifier(TreeClassifier):
             )
         tree = _tree_of(found, data)
         # All at once: Ctrl-C cannot come in between.
-        vars(self).update(tree_=tree, **self._certificate(found, tree))
+        self.__dict__.update(tree_=tree, **self._certificate(found, tree))
         set_data_attributes(self, data)
 
     def _certificate(self, found: dict[str, Any], tree: Tree) -> dict[str, Any]:
