@@ -168,7 +168,7 @@ def test_a_limit_beyond_all_bounds_is_none(name):
 )
 def test_every_classifier_counts_its_classes(model, tmp_path):
     assert not hasattr(model, "n_classes_")
-    model.fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "a"])
+    model = clone(model).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "a"])
     assert type(model.n_classes_) is int
     assert model.n_classes_ == 3
     if hasattr(model, "save"):
