@@ -14,7 +14,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import boscage
-from boscage import Polish, TopDownTreeClassifier, WeightedOblique, _predict
+from boscage import (
+    DuplicateWeights,
+    LOMTreeClassifier,
+    OptimalTreeClassifier,
+    Polish,
+    TopDownTreeClassifier,
+    WeightedOblique,
+    _predict,
+    load,
+)
 from boscage.tree import InputMap, Schema, Tree
 from strategies import KINDS, random_tree
 
@@ -144,3 +153,34 @@ def test_numbers_out_of_all_bounds_are_refused_by_name(parameters, says):
 @pytest.mark.parametrize("name", ["max_leaf_nodes", "max_depth"])
 def test_a_limit_beyond_all_bounds_is_none(name):
     assert TopDownTreeClassifier(**{name: 10**30}).fit([[0.0], [1.0]], [0, 1]).get_n_leaves() == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TopDownTreeClassifier(),
+        TopDownTreeClassifier("stochastic"),
+        OptimalTreeClassifier(2),
+        LOMTreeClassifier(),
+        DuplicateWeights(TopDownTreeClassifier()),
+    ],
+    ids=str,
+)
+def test_every_classifier_counts_its_classes(model, tmp_path):
+    assert not hasattr(model, "n_classes_")
+    model = clone(model).fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "c", "a"])
+    assert type(model.n_classes_) is int
+    assert model.n_classes_ == 3
+    if hasattr(model, "save"):
+        model.save(tmp_path / "model.boscage")
+        assert load(tmp_path / "model.boscage").n_classes_ == 3
+
+
+def test_only_parameters_that_matter_are_blamed_for_missing_values():
+    X, y = [[np.nan], [1.0]], [0, 1]
+    with pytest.raises(ValueError, match=r"OptimalTreeClassifier does not accept missing values\. Impute first"):
+        OptimalTreeClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="TopDownTreeClassifier with these parameters does not accept missing values"):
+        TopDownTreeClassifier("stochastic").fit(X, y)
+    with pytest.raises(TypeError, match="OptimalTreeClassifier needs dense data"):
+        OptimalTreeClassifier().fit(sparse.csr_array([[0.0], [1.0]]), y)

@@ -195,7 +195,7 @@ def test_ctrl_c_keeps_the_best_tree_if_asked_to(method):
 
 
 def test_on_interrupt_has_two_values():
-    with pytest.raises(ValueError, match="on_interrupt='ask' is not known. Pass 'raise' or 'keep'"):
+    with pytest.raises(ValueError, match=r"on_interrupt='ask' is not known\. Pass 'raise' or 'keep'"):
         OptimalTreeClassifier(on_interrupt="ask").fit([[0.0], [1.0]], [0, 1])
 
 

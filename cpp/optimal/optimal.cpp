@@ -157,9 +157,9 @@ Result solve(const Matrix& x, const int32_t* labels, const double* weights, cons
   const int64_t lower = std::min(start.value, engine.lower_bound());
   out.objective = problem.to_objective(start.value + problem.constant);
   out.lower_bound = problem.to_objective(lower + problem.constant);
-  out.status = proven || lower >= start.value    ? Status::optimal
+  out.status = proven || lower >= start.value   ? Status::optimal
                : exact || stopper.interrupted() ? stopped_by(&engine, stopper)
-                                                 : Status::heuristic;
+                                                : Status::heuristic;
   out.explored = engine.explored();
   out.work = engine.work();
   out.waited = engine.waited();

@@ -516,8 +516,11 @@ def feature_names(X: Any) -> npt.NDArray[Any] | None:
     carrier = _Names()
     validate_data(carrier, X, reset=True, skip_check_array=True)
     names: npt.NDArray[Any] | None = getattr(carrier, "feature_names_in_", None)
-    for name in () if names is None else names:
-        check_text(name, "X has the column name")
+    try:
+        "".join(() if names is None else names).encode()  # of all at once: a table may have very many columns
+    except UnicodeEncodeError:
+        for name in names:  # type: ignore[union-attr]
+            check_text(name, "X has the column name")
     return names
 
 

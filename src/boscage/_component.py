@@ -248,8 +248,8 @@ def check_compatible(**parts: object) -> None:
     ----------
     **parts : Component, Fact, or the value of a limit
         Keyed by role (``criterion``, ``splits``, ``growth``, ``leaf``, ``polish``, ``data``, ``executor``) or by the
-        name of a limit (``max_leaf_nodes``, ``max_features``). None stands for "not given"; a need is not judged when its role is
-        not given.
+        name of a limit (``max_leaf_nodes``, ``max_features``). None stands for "not given"; a need is not judged when
+        its role is not given.
 
     Examples
     --------
