@@ -127,6 +127,10 @@ class TestReadme:
         exec(compile(code, str(README), "exec"), {})
         assert capsys.readouterr().out in self.blocks("")
 
+    def test_the_citation_names_this_version(self):
+        citation = (README.parent / "CITATION.cff").read_text(encoding="utf-8")
+        assert f"\nversion: {boscage.__version__}\n" in citation
+
     def test_the_commands_print_what_it_says(self, tmp_path, monkeypatch):
         from typer.testing import CliRunner
 
