@@ -18,8 +18,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from boscage._labels import check_text
 from boscage._categories import Label, Labelled, categorical_columns, label_numbers, recode, recode_numbers, settle
+from boscage._labels import check_text
 from boscage._sparse import canonical_rows
 
 Matrix = Any
