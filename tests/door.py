@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from boscage._columns import CategoryRule
+from boscage._column_kinds import CategoryRule
 from boscage._validation import fit_data, predict_data, set_data_attributes
 
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 
 from boscage import Axis, IncompatibleParts, LOMTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier, load
 
@@ -111,6 +112,7 @@ NUMBERS_ONLY = [
 
 @pytest.mark.parametrize("model", NUMBERS_ONLY, ids=lambda model: type(model).__name__)
 def test_estimators_without_categories_take_truth_values_and_say_what_to_do_with_text(model):
+    model = clone(model)
     flags = pd.DataFrame({"b": [True, False, True, True, False, False], "n": range(6)})
     assert model.fit(flags, Y).predict(flags).tolist() == model.fit(flags.astype(float), Y).predict(flags).tolist()
     for table in TEXT.values():

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
+from boscage._column_kinds import reads_as_number
 from boscage.datasets import DataFileError
 
 MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None"})
@@ -185,15 +186,6 @@ def read_header(path: Path) -> Layout:
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise DataFileError(f"{path}: the header names column {repeated[0]!r} more than once")
     return Layout(names, written, True, delimiter)
-
-
-def reads_as_number(cell: str) -> bool:
-    """Whether a cell of text can be read as a number; 1_000 is one to Python but a name in a file."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boscage._columns import CategoryRule, arrow_labels, as_categories, columns_of
+from boscage._column_kinds import CategoryRule, arrow_labels, as_categories
+from boscage._columns import columns_of
 from boscage._csv import read_csv
 from boscage._validation import check_values
 from boscage.datasets import DataFileError, Dataset, load_dataset, read_npz

@@ -16,7 +16,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from boscage._categories import Label
-from boscage._columns import FLOATS, NUMBERS_ONLY, CategoryRule, Columns, as_table, called, columns_of, is_table
+from boscage._column_kinds import NUMBERS_ONLY, CategoryRule, as_table, called, is_table
+from boscage._columns import FLOATS, Columns, columns_of
 from boscage._labels import encode_labels
 from boscage._weights import apply_class_weight, check_sample_weight, snap_weights
 from boscage.tree import Schema

@@ -26,7 +26,7 @@ except ImportError as error:
     raise ImportError("boscage.dask needs dask[array,distributed]: pip install 'boscage[dask]'") from error
 
 import boscage
-from boscage._columns import CategoryRule
+from boscage._column_kinds import CategoryRule
 from boscage._progress import Progress
 from boscage.batches.partitions import (
     Asked,

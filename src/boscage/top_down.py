@@ -16,7 +16,7 @@ from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from boscage._callbacks import fit_task, with_callbacks
-from boscage._columns import ENCODE, CategoryRule
+from boscage._column_kinds import ENCODE, CategoryRule
 from boscage._component import Fact, IncompatibleParts, check_compatible, data_fact, resolve
 from boscage._estimator import TreeClassifier
 from boscage._finish import Finish, choose

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._columns import NUMBERS_ONLY, CategoryRule, look_at_table, numeric_type, take_categories
+from boscage._column_kinds import NUMBERS_ONLY, CategoryRule, look_at_table, take_categories
+from boscage._columns import numeric_type
 from boscage.batches.files import check_columns
 from boscage.batches.rows import CodedLabels, RawBatch
 

@@ -20,7 +20,7 @@ from dask.optimization import cull
 from distributed.client import futures_of
 
 import boscage
-from boscage._columns import CategoryRule
+from boscage._column_kinds import CategoryRule
 from boscage.batches.reading import Look, Question
 from boscage.batches.reduction import Parts, join
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack

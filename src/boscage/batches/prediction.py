@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from boscage._columns import is_table, select, table_names
+from boscage._column_kinds import is_table, select, table_names
 from boscage._progress import Progress
 from boscage._whole_file import whole_file
 from boscage.batches.source import open_source

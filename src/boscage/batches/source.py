@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from boscage._columns import NUMBERS_ONLY, CategoryRule, as_categories, columns_of, is_table, select, table_names
+from boscage._column_kinds import NUMBERS_ONLY, CategoryRule, as_categories, is_table, select, table_names
+from boscage._columns import columns_of
 from boscage.batches.arrow import Memory, arrow_batch
 from boscage.batches.files import Piece, check_columns, dataset_pieces, files_dataset, is_dataset, is_path, read_ahead
 from boscage.batches.rows import RawBatch
