@@ -98,8 +98,9 @@ nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily&
   return out;
 }
 
-nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init, int max_iter, double tolerance,
-                   bool recut, double sparsity_tolerance, uint64_t seed, const nb::object& progress) {
+nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init,
+                   int max_iter, double tolerance, bool recut, double sparsity_tolerance, uint64_t seed,
+                   const nb::object& progress) {
   WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
@@ -204,9 +205,9 @@ void bind_oblique(nb::module_& module) {
   define_sparse(float{}, int64_t{});
   define_sparse(double{}, int32_t{});
   define_sparse(double{}, int64_t{});
-  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"), nb::arg("n_init"),
-             nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"), nb::arg("sparsity_tolerance"),
-             nb::arg("seed"), nb::arg("progress").none());
+  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"),
+             nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
+             nb::arg("sparsity_tolerance"), nb::arg("seed"), nb::arg("progress").none());
   module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),
              nb::arg("progress").none());
   module.def("grow_oc1", &grow_oc1, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("restarts"),

@@ -47,19 +47,20 @@ Wanted make_wanted(uint8_t code) {
 // A pass on the side of the rows, made of plain arrays; what does not fit together is refused.
 class OnRows {
  public:
-  OnRows(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse, const In2<double>& weights, const In1<double>& thresholds,
-         const In2<int32_t>& links, const In1<int32_t>& places, const In2<int32_t>& numbers,
-         const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted, const In1<int32_t>& leaves,
-         const In2<double>& vectors, const In1<double>& edges, const In1<int64_t>& edge_start)
+  OnRows(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse, const In2<double>& weights,
+         const In1<double>& thresholds, const In2<int32_t>& links, const In1<int32_t>& places,
+         const In2<int32_t>& numbers, const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted,
+         const In1<int32_t>& leaves, const In2<double>& vectors, const In1<double>& edges,
+         const In1<int64_t>& edge_start)
       : classes_(static_cast<int32_t>(numbers.shape(1))) {
     pass_.scaling = {copy(mean), std::vector<double>(mean.size(), 0.0), copy(inverse)};
     pass_.scaling.centre = copy(centre);
     const size_t d = mean.size(), steps = thresholds.size(), tasks = wanted.size();
-    if (inverse.size() != d || centre.size() != d || weights.shape(0) != steps || (steps > 0 && weights.shape(1) != d) ||
-        links.shape(0) != steps || links.shape(1) != 2 || places.size() != steps ||
-        leaf_places.size() != numbers.shape(0) || leaves.size() != tasks || vectors.shape(0) != tasks ||
-        vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 || edge_start.data()[0] != 0 ||
-        edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
+    if (inverse.size() != d || centre.size() != d || weights.shape(0) != steps ||
+        (steps > 0 && weights.shape(1) != d) || links.shape(0) != steps || links.shape(1) != 2 ||
+        places.size() != steps || leaf_places.size() != numbers.shape(0) || leaves.size() != tasks ||
+        vectors.shape(0) != tasks || vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 ||
+        edge_start.data()[0] != 0 || edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
       throw std::invalid_argument("the arrays of a pass do not fit together.");
     add_steps(weights, thresholds, links, places, static_cast<int32_t>(numbers.shape(0)));
     add_leaves(numbers, leaf_places);
@@ -167,10 +168,10 @@ nb::tuple give_pass(ObliquePass pass) {
 class OfSums {
  public:
   OfSums(const In1<double>& centre, const In1<double>& inverse, const In1<double>& low, const In1<double>& high,
-         const In1<double>& root, int64_t rows, const std::string& scale, double l2, int n_init, bool recut, int max_iter, double tolerance,
-         int64_t max_bins, uint64_t seed, const std::string& criterion_name, double criterion_parameter,
-         const In1<double>& criterion_table, const std::string& order, int64_t max_splits, int64_t max_depth,
-         int64_t min_samples_leaf, double min_weight_leaf, double min_drop, int threads)
+         const In1<double>& root, int64_t rows, const std::string& scale, double l2, int n_init, bool recut,
+         int max_iter, double tolerance, int64_t max_bins, uint64_t seed, const std::string& criterion_name,
+         double criterion_parameter, const In1<double>& criterion_table, const std::string& order, int64_t max_splits,
+         int64_t max_depth, int64_t min_samples_leaf, double min_weight_leaf, double min_drop, int threads)
       : classes_(static_cast<int32_t>(root.size())), threads_(threads) {
     const size_t d = centre.size();
     if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || classes_ < 1)
@@ -225,26 +226,27 @@ void bind_rows(nb::module_& module, nb::class_<OnRows>& pass) {
 
 void bind_oblique_batches(nb::module_& module) {
   auto pass = nb::class_<OnRows>(module, "ObliquePass");
-  pass.def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&, const In2<int32_t>&,
-                    const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
-                    const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
-           nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(), nb::arg("weights").noconvert(),
-           nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(), nb::arg("places").noconvert(),
-           nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(), nb::arg("wanted").noconvert(),
-           nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(), nb::arg("edges").noconvert(),
-           nb::arg("edge_start").noconvert());
+  pass.def(
+      nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&,
+               const In2<int32_t>&, const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
+               const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
+      nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(),
+      nb::arg("weights").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(),
+      nb::arg("places").noconvert(), nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(),
+      nb::arg("wanted").noconvert(), nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(),
+      nb::arg("edges").noconvert(), nb::arg("edge_start").noconvert());
   bind_rows<float>(module, pass);
   bind_rows<double>(module, pass);
   nb::class_<OfSums>(module, "ObliqueGrowth")
       .def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&,
-                    int64_t, const std::string&, double, int, bool, int, double, int64_t, uint64_t, const std::string&, double,
-                    const In1<double>&, const std::string&, int64_t, int64_t, int64_t, double, double, int>(),
+                    int64_t, const std::string&, double, int, bool, int, double, int64_t, uint64_t, const std::string&,
+                    double, const In1<double>&, const std::string&, int64_t, int64_t, int64_t, double, double, int>(),
            nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(), nb::arg("low").noconvert(),
-           nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("scale"), nb::arg("l2"), nb::arg("n_init"),
-           nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"), nb::arg("seed"),
-           nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-           nb::arg("order"), nb::arg("max_splits"), nb::arg("max_depth"), nb::arg("min_samples_leaf"),
-           nb::arg("min_weight_leaf"), nb::arg("min_drop"), nb::arg("threads"))
+           nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("scale"), nb::arg("l2"),
+           nb::arg("n_init"), nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"),
+           nb::arg("seed"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+           nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("max_splits"), nb::arg("max_depth"),
+           nb::arg("min_samples_leaf"), nb::arg("min_weight_leaf"), nb::arg("min_drop"), nb::arg("threads"))
       .def("ask", &OfSums::ask, nb::arg("most_numbers"))
       .def("tell", &OfSums::tell, nb::arg("sums").noconvert())
       .def("searched", &OfSums::searched)

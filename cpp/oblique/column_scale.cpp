@@ -13,7 +13,8 @@ constexpr double kSmallestHalf = 1e-290;
 
 struct Ranges {
   explicit Ranges(size_t columns)
-      : low(columns, std::numeric_limits<double>::infinity()), high(columns, -std::numeric_limits<double>::infinity()) {}
+      : low(columns, std::numeric_limits<double>::infinity()),
+        high(columns, -std::numeric_limits<double>::infinity()) {}
 
   void add(size_t column, double x) {  // NaN changes nothing
     low[column] = std::fmin(low[column], x);

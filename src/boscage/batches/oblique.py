@@ -94,9 +94,7 @@ class Scaling:
     mass: Floats
 
     @classmethod
-    def of(
-        cls, scale: str, sums: Callable[[Question], Floats], low: Floats, high: Floats, n_classes: int
-    ) -> Scaling:
+    def of(cls, scale: str, sums: Callable[[Question], Floats], low: Floats, high: Floats, n_classes: int) -> Scaling:
         """Ask for them.
 
         Parameters
