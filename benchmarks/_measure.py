@@ -84,17 +84,17 @@ def data_folder() -> Path | None:
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
-def report(name: str, title: str, rows: list[dict[str, Any]]) -> None:
-    """Print a table and keep it as JSON."""
+def report(name: str, title: str, rows: list[dict[str, Any]], folder: Path = RESULTS) -> None:
+    """Print a table and keep it as JSON; what is directly in RESULTS gets onto the page of benchmarks."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
     text = [[_shown(row.get(column, "")) for column in columns] for row in rows]
     widths = [max(len(line[i]) for line in [columns, *text]) for i in range(len(columns))]
     print(f"\n{title}")
     for line in [columns, *text]:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
-    RESULTS.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
     content = {"title": title, "machine": machine(), "rows": rows}
-    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, default=lambda value: value.item()) + "\n")
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=1, default=lambda value: value.item()) + "\n")
 
 
 def _shown(value: Any) -> str:

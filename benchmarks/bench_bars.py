@@ -155,7 +155,8 @@ def compared() -> None:
             row[way] = round(float(np.mean(accuracy)), 4)
             row[f"{way} s"] = float(np.mean(took))
         rows.append(row)
-    report("refined", "WODT (l2=.03): polishing, shrinkage and linear leaves on held-out rows, CPU s of a fit", rows)
+    title = "Oblique trees (l2=.03): polishing, shrinkage and linear leaves on held-out rows, CPU s of a fit"
+    report("refined", title, rows)
 
 
 def main() -> None:

@@ -66,10 +66,10 @@ def speed(l2: float) -> None:
                 "data": name,
                 "rows": len(X),
                 "columns": X.shape[1],
-                "wodt s": our_time,
+                "oblique s": our_time,
                 "scikit-learn s": their_time,
                 "ratio": our_time / their_time,
-                "wodt accuracy": ours.score(X_test, y_test),
+                "oblique accuracy": ours.score(X_test, y_test),
                 "theirs": theirs.score(X_test, y_test),
                 "leaves": ours.get_n_leaves(),
                 "their leaves": theirs.get_n_leaves(),
@@ -78,7 +78,7 @@ def speed(l2: float) -> None:
     ratios = [row["ratio"] for row in rows if isinstance(row["ratio"], float)]
     if ratios:
         rows.append({"data": "geometric mean", "ratio": geometric_mean(ratios)})
-    report(f"oblique_speed_l2_{l2:g}", f"WODT with l2={l2:g} against an entropy tree, one thread (CPU s)", rows)
+    report(f"oblique_speed_l2_{l2:g}", f"WeightedOblique(l2={l2:g}) against an entropy tree, one thread (CPU s)", rows)
 
 
 def accuracy() -> None:
@@ -97,13 +97,13 @@ def accuracy() -> None:
             row[f"l2={l2:g}"] = float(np.mean(scores))
             row[f"leaves {l2:g}"] = trees.get_n_leaves()
         rows.append(row)
-    report("oblique_accuracy", "WODT on held-out rows; leaves of the last fold", rows)
+    report("oblique_accuracy", "WeightedOblique on held-out rows; leaves of the last fold", rows)
 
 
 def families() -> None:
     rows = []
     splits = {
-        "wodt": WeightedOblique(l2=0.03),
+        "oblique": WeightedOblique(l2=0.03),
         "hhcart": Householder(),
         "cart_lc": CartLC(),
         "oc1": OC1(),
@@ -158,7 +158,7 @@ def plain() -> None:
             }
         )
     rng = np.random.default_rng(0)  # noise: trees of some hundred small nodes, and whole fits of very few rows
-    make = partial(TopDownTreeClassifier, splits="wodt", criterion="entropy", random_state=0)
+    make = partial(TopDownTreeClassifier, splits=WeightedOblique(l2=0.0), criterion="entropy", random_state=0)
     for n, trees in ((2000, 1), (60, 20)):
         problems = [(rng.normal(size=(n, 10)), rng.integers(0, 3, n)) for _ in range(trees)]
         our_time, their_time = turn_times(
@@ -168,7 +168,8 @@ def plain() -> None:
         rows.append({"data": f"noise, {trees} tree{'s' * (trees > 1)}", "rows": n, "columns": 10,
                      "boscage s": our_time, "NumPy and SciPy s": their_time,
                      "times faster": their_time / our_time})  # fmt: skip
-    report("oblique_plain", "WODT (l2=.03) against the same algorithm in NumPy and SciPy (CPU s, in turns)", rows)
+    title = "WeightedOblique(l2=.03) against the same algorithm in NumPy and SciPy (CPU s, in turns)"
+    report("oblique_plain", title, rows)
 
 
 def peer() -> None:
@@ -181,9 +182,8 @@ def peer() -> None:
     X, y, X_test, y_test = halves("make_classification", 0)
     rows = []
     for name, tree in (
-        ("boscage WODT, l2=0", TopDownTreeClassifier(splits="wodt", criterion="entropy", random_state=0)),
-        ("boscage WODT, l2=.1", TopDownTreeClassifier(splits=WeightedOblique(l2=0.1), criterion="entropy",
-                                                      random_state=0)),
+        ("boscage oblique, l2=0", TopDownTreeClassifier(WeightedOblique(l2=0.0), "entropy", random_state=0)),
+        ("boscage oblique, l2=.1", TopDownTreeClassifier(WeightedOblique(l2=0.1), "entropy", random_state=0)),
         ("obliquetree, n_pair=200", Classifier(use_oblique=True, n_pair=X.shape[1], random_state=0)),
     ):  # fmt: skip
         took = seconds(partial(tree.fit, X, y), 1)
@@ -213,10 +213,10 @@ DEFAULTS: dict[str, tuple[dict[str, Any], float]] = {
     "axis gini, pruned": ({}, 1.0),
     "axis entropy": ({"criterion": "entropy"}, 0.0),
     "axis entropy, pruned": ({"criterion": "entropy"}, 4.0),
-    "wodt l2=.03": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03)}, 0.0),
-    "wodt l2=.03, pruned": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03)}, 4.0),
-    "wodt l2=.03, 3 starts": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03, n_init=3)}, 0.0),
-    "wodt auto": ({"criterion": "entropy", "splits": WeightedOblique(l2="auto")}, 0.0),
+    "oblique": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03)}, 0.0),
+    "oblique, pruned": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03)}, 4.0),
+    "oblique, 3 starts": ({"criterion": "entropy", "splits": WeightedOblique(l2=0.03, n_init=3)}, 0.0),
+    "oblique, l2=auto": ({"criterion": "entropy", "splits": WeightedOblique(l2="auto")}, 0.0),
 }
 DEFAULT_DATA = [name for name in SMALL + LARGE if name not in ("mnist", "usps")]
 

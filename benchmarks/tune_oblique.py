@@ -4,7 +4,7 @@ python benchmarks/tune_oblique.py [choose] [judge] [pages]
 
 `choose` cross-validates every candidate on the sets of CHOSEN_ON, `judge` the chosen one and its rivals on those of
 JUDGED_ON, `pages` writes the tables of the documentation. Cells that are known are not computed again: they are kept in
-results/cells/tune_oblique.json. One thread; data sets are read from the folder BOSCAGE_DATA, at most 5,000 rows each.
+results/tune_oblique/cells.json. One thread; data sets are read from the folder BOSCAGE_DATA, at most 5,000 rows each.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse, stats
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from _measure import RESULTS, geometric_mean, machine, report
@@ -29,6 +29,7 @@ from boscage._predict import predict_class
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments._runner import markdown_table
 from boscage.pruning import prune_bits
+from boscage.splits.wodt import AUTO_BITS
 
 # The sets of the WODT paper, on which penalties had been tried before; the others were not looked at until the end.
 CHOSEN_ON = (
@@ -41,7 +42,8 @@ JUDGED_ON = (
 )  # fmt: skip
 MOST_ROWS, FOLDS, SMALL_ROWS = 5000, 5, 1000
 TRIALS, SMALL_TRIALS = 2, 5  # of five folds each
-CELLS = RESULTS / "cells" / "tune_oblique.json"
+KEPT = RESULTS / "tune_oblique"
+CELLS = KEPT / "cells.json"
 PAGES = Path(__file__).parent.parent / "docs" / "results" / "oblique-defaults"
 
 PENALTIES = (0.0, 0.01, 0.03, 0.1, 0.3)
@@ -63,11 +65,33 @@ def top_down(splits: Any = "axis", **parameters: Any) -> Callable[[int], Any]:
     return lambda seed: TopDownTreeClassifier(splits, random_state=seed, **parameters)
 
 
-def pruned_axis(seed: int) -> Any:
-    """Return an axis tree whose ccp_alpha is chosen by five folds."""
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    alphas = [0.0, *np.geomspace(1e-4, 0.03, 11)]
-    return GridSearchCV(TopDownTreeClassifier(random_state=seed), {"ccp_alpha": alphas}, cv=folds)
+class PrunedAxis:
+    """An axis tree pruned in bits; how strongly is chosen by five folds, as by ``prune_bits="auto"``."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def fit(self, X: Any, y: Any) -> PrunedAxis:
+        """Grow and prune."""
+        right, leaves = np.zeros((2, len(AUTO_BITS)))
+        for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=self._seed).split(X, y):
+            grown = TopDownTreeClassifier(random_state=self._seed).fit(X[train], y[train])
+            for j, bits in enumerate(AUTO_BITS):
+                tree = prune_bits(grown.tree_, bits)
+                right[j] += (grown.classes_[predict_class(tree, X[test], 1)] == y[test]).sum()
+                leaves[j] += tree.n_leaves
+        whole = TopDownTreeClassifier(random_state=self._seed).fit(X, y)
+        self._classes = whole.classes_
+        self._tree = prune_bits(whole.tree_, AUTO_BITS[np.lexsort((leaves, -right))[0]])
+        return self
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the accuracy."""
+        return float((self._classes[predict_class(self._tree, X, 1)] == y).mean())
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        return self._tree.n_leaves
 
 
 RIVALS: dict[str, Callable[[int], Any]] = {
@@ -76,7 +100,7 @@ RIVALS: dict[str, Callable[[int], Any]] = {
     "WeightedOblique(l2=0)": top_down(WeightedOblique(l2=0.0)),
     "wodt (as published)": top_down("wodt"),
     "axis": top_down(),
-    "axis, ccp_alpha by 5 folds": pruned_axis,
+    "axis, pruned by validation": PrunedAxis,
     "scikit-learn's tree": lambda seed: DecisionTreeClassifier(random_state=seed),
 }
 
@@ -128,7 +152,7 @@ def model_cell(name: str, make: Callable[[int], Any]) -> dict[str, Any]:
         model = make(seed).fit(X[train], y[train])
         out["seconds"].append(round(time.process_time() - start, 6))
         out["accuracy"].append(round(float(model.score(X[test], y[test])), 6))
-        out["leaves"].append(int(getattr(model, "best_estimator_", model).get_n_leaves()))
+        out["leaves"].append(int(model.get_n_leaves()))
     return out
 
 
@@ -144,7 +168,7 @@ class Cells:
         if key not in self._known:
             self._known[key] = work()
             self._path.parent.mkdir(exist_ok=True)
-            lines = [f"{json.dumps(key)}: {json.dumps(cell, separators=(',', ':'))}" for key, cell in self._known.items()]
+            lines = (f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in self._known.items())
             self._path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
         return self._known[key]
 
@@ -180,7 +204,7 @@ def choose(cells: Cells) -> None:
 
     def grid(parameters: dict[str, Any]) -> list[dict[str, Any]]:
         text = json.dumps(parameters, sort_keys=True)
-        return [cells.get(f"grid {name} {text}", lambda name=name: grid_cell(name, parameters)) for name in names]
+        return [cells.get(f"grid {name} {text}", partial(grid_cell, name, parameters)) for name in names]
 
     base = [pruned(cell, "0") for cell in grid(DEFAULT)]
     rows: list[dict[str, Any]] = []
@@ -190,34 +214,34 @@ def choose(cells: Cells) -> None:
             rows.append({**candidate(parameters, f"{bits:g}"), **summary(found, base)})
     for label, parameters in AUTO.items():
         make = top_down(WeightedOblique(**{**DEFAULT, **parameters}))
-        found = [cells.get(f"auto {name} {label}", lambda name=name: model_cell(name, make)) for name in names]
+        found = [cells.get(f"auto {name} {label}", partial(model_cell, name, make)) for name in names]
         rows.append({**candidate(parameters, str(parameters.get("prune_bits", "0"))), **summary(found, base)})
     rows.sort(key=lambda row: -row["accuracy"])
-    report("oblique_choice", f"Candidates for splits='oblique' on {len(names)} sets, best first", rows)
+    report("choice", f"Candidates for splits='oblique' on {len(names)} sets, best first", rows, KEPT)
 
 
 def judge(cells: Cells) -> None:
     """Compare the chosen settings with their rivals on the other sets."""
     names = present(JUDGED_ON)
     found = {
-        label: [cells.get(f"judged {name} {label}", lambda name=name: model_cell(name, make)) for name in names]
+        label: [cells.get(f"judged {name} {label}", partial(model_cell, name, make)) for name in names]
         for label, make in RIVALS.items()
     }
     rows = []
     for label, group in found.items():
         row: dict[str, Any] = {"tree": label, **summary(group, found[OBLIQUE])}
-        differences = [
-            float(np.mean(ours["accuracy"]) - np.mean(theirs["accuracy"])) for ours, theirs in zip(found[OBLIQUE], group)
-        ]
+        pairs = zip(found[OBLIQUE], group)
+        differences = [float(np.mean(ours["accuracy"]) - np.mean(theirs["accuracy"])) for ours, theirs in pairs]
         row["default better on"] = "" if label == OBLIQUE else f"{sum(d > 0 for d in differences)} of {len(names)}"
         row["p (Wilcoxon)"] = "" if label == OBLIQUE else float(stats.wilcoxon(differences).pvalue)
         rows.append(row)
-    report("oblique_judged", f"splits='oblique' and its rivals on {len(names)} sets that took no part in the choice", rows)
+    title = f"splits='oblique' and its rivals on {len(names)} sets that took no part in the choice"
+    report("judged", title, rows, KEPT)
     by_set = [
         {"data": name, **{label: float(np.mean(group[i]["accuracy"])) for label, group in found.items()}}
         for i, name in enumerate(names)
     ]
-    report("oblique_judged_sets", "Accuracy on the sets that took no part in the choice", by_set)
+    report("judged_sets", "Accuracy on the sets that took no part in the choice", by_set, KEPT)
 
 
 def page(name: str, title: str, text: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -238,8 +262,7 @@ def page(name: str, title: str, text: str, rows: Iterable[dict[str, Any]]) -> No
 def pages(_: Cells) -> None:
     """Write the tables of the documentation from the kept results."""
     choice, judged, by_set = (
-        json.loads((RESULTS / f"oblique_{name}.json").read_text())["rows"]
-        for name in ("choice", "judged", "judged_sets")
+        json.loads((KEPT / f"{name}.json").read_text())["rows"] for name in ("choice", "judged", "judged_sets")
     )
     plain = {name: str(value) for name, value in DEFAULT.items()} | {"prune_bits": "0"}
 
@@ -250,11 +273,11 @@ def pages(_: Cells) -> None:
     near = [row for row in choice if distance(row) <= 1 and row not in auto]
     published = [row for row in choice if (row["l2"], row["n_init"], row["scale"], row["recut"], row["prune_bits"])
                  == ("0.0", "1", "range", "False", "0")]  # fmt: skip
-    page("1", "The choice", f"Means over {len(CHOSEN_ON)} data sets: the default, every candidate that differs from it in "
-         "one setting, validation, and the published settings. Errors are relative to those of the default.",
+    page("1", "The choice", f"Means over {len(CHOSEN_ON)} data sets: the default, every candidate that differs from it "
+         "in one setting, validation, and the published settings. Errors are relative to those of the default.",
          [*auto, *near, *published])  # fmt: skip
-    page("2", "The judgement", f"Means over {len(JUDGED_ON)} other data sets; p is of Wilcoxon's signed-rank test of the "
-         "accuracies of the default and of the row, by set.", judged)  # fmt: skip
+    page("2", "The judgement", f"Means over {len(JUDGED_ON)} other data sets; p is of Wilcoxon's signed-rank test of "
+         "the accuracies of the default and of the row, by set.", judged)  # fmt: skip
     page("3", "Set by set", "Accuracy on the sets of the judgement.", by_set)
 
 

@@ -17,7 +17,7 @@ X_test, y_test = make_moons(2000, noise=0.25, random_state=1)
 trees = {
     "axis": TopDownTreeClassifier(max_leaf_nodes=8),
     "optimal, depth 3": OptimalTreeClassifier(max_depth=3),
-    "wodt": TopDownTreeClassifier(splits="wodt", criterion="entropy", max_leaf_nodes=8, random_state=0),
+    "oblique": TopDownTreeClassifier(splits="oblique", criterion="entropy", max_leaf_nodes=8, random_state=0),
     "hhcart": TopDownTreeClassifier(splits="hhcart", max_leaf_nodes=8),
     "stochastic": TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=8),
 }

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from boscage import StochasticLinear, TopDownTreeClassifier, WeightedOblique
 
 X, y = load_breast_cancer(return_X_y=True)
-tree = TopDownTreeClassifier(splits="wodt", criterion="entropy", max_leaf_nodes=8, random_state=0)
+tree = TopDownTreeClassifier(splits="oblique", criterion="entropy", max_leaf_nodes=8, random_state=0)
 models = {
     "one tree": tree,
     "bagged": BaggingClassifier(tree, n_estimators=10, random_state=0),

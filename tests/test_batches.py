@@ -531,7 +531,7 @@ def test_a_source_that_changes_is_noticed():
         TopDownTreeClassifier("stochastic").fit_batches(shrinking)
 
 
-@pytest.mark.parametrize("splits", ["oc1", "cart_lc", "co2", "hhcart", "wodt"])
+@pytest.mark.parametrize("splits", ["oc1", "cart_lc", "co2", "hhcart", "wodt", "oblique"])
 def test_other_families_refuse_and_say_which_do_not(splits):
     with pytest.raises(IncompatibleParts, match=r"splits='stochastic'.*Axis\(max_bins.*WeightedOblique\(max_bins"):
         TopDownTreeClassifier(splits).fit_batches([(np.eye(2), [0, 1])])

@@ -41,6 +41,7 @@ def passes(draw):
         X[rng.random(X.shape) < 0.1] = np.nan
     w = rng.exponential(size=n) if draw(st.booleans()) else np.empty(0)
     mean, inverse = rng.normal(size=d), rng.exponential(size=d)
+    centre = draw(st.sampled_from([mean, mean + 1]))  # the mean, or the middle of the range
     if draw(st.booleans()):
         steps = rng.normal(size=(2, d)), rng.normal(size=2), np.array([[1, -4], [-2, -3]], np.int32)
         places, leaf_places = np.array([0, 1], np.int32), np.array([5, 6, 2], np.int32)
@@ -59,6 +60,7 @@ def passes(draw):
         w,
         k,
         mean,
+        centre,
         inverse,
         steps,
         places,
@@ -76,7 +78,7 @@ def passes(draw):
 @SETTINGS
 @given(passes())
 def test_sums_of_a_pass_against_the_reference(problem):
-    X, y, w, k, mean, inverse, steps, places, leaf_places, tasks = problem
+    X, y, w, k, mean, centre, inverse, steps, places, leaf_places, tasks = problem
     plain = np.where(np.isnan(X), mean, X.astype(float))
     leaf = np.zeros(len(X), int)
     if len(steps[1]):
@@ -86,7 +88,7 @@ def test_sums_of_a_pass_against_the_reference(problem):
     numbers = np.full((len(present), k), -1, np.int32)
     for i, classes in enumerate(present):
         numbers[i, classes] = np.arange(len(classes))
-    native = _core.ObliquePass(mean, inverse, *steps, places, numbers, leaf_places, *tasks)
+    native = _core.ObliquePass(mean, centre, inverse, *steps, places, numbers, leaf_places, *tasks)
     known = np.zeros(len(X), np.int32)
     found = [total(to_parts(native.sums(X, y, w, p, 0, 2))) for p in (np.empty(0, np.int32), known, known)]
     assert known.tolist() == leaf_places[leaf].tolist()
@@ -96,7 +98,7 @@ def test_sums_of_a_pass_against_the_reference(problem):
         mine = leaf == at
         rows = plain[mine]
         edges = tasks[3][tasks[4][task] : tasks[4][task + 1]]
-        scaled = (rows - mean) * inverse
+        scaled = (rows - centre) * inverse
         expected.append(task_sums(wanted, scaled, rows, y[mine], weight[mine], present[at], vector, edges))
     np.testing.assert_allclose(found[0], np.concatenate(expected), rtol=1e-9, atol=1e-9)
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
@@ -107,7 +109,7 @@ def root_pass(X, y, classes, wanted, vector):
     none = np.empty((0, d)), np.empty(0), np.empty((0, 2), np.int32), np.empty(0, np.int32)
     numbers = np.arange(classes, dtype=np.int32)[None]
     task = np.array([wanted], np.uint8), np.zeros(1, np.int32), vector[None], np.empty(0), np.zeros(2, np.int64)
-    native = _core.ObliquePass(np.zeros(d), np.ones(d), *none, numbers, np.zeros(1, np.int32), *task)
+    native = _core.ObliquePass(np.zeros(d), np.zeros(d), np.ones(d), *none, numbers, np.zeros(1, np.int32), *task)
     return total(to_parts(native.sums(X, y, np.empty(0), np.empty(0, np.int32), 0, 1)))
 
 
@@ -135,7 +137,7 @@ def test_means_and_deviations(rng):
     X[:, 3] = np.nan
     y, w = rng.integers(0, 3, 9000).astype(np.int32), rng.exponential(size=9000)
     passes = MemoryPasses(X, y, w, 2)
-    found = Scaling.of(passes.sums, *passes.ranges(), 3)
+    found = Scaling.of("standard", passes.sums, *passes.ranges(), 3)
     there = ~np.isnan(X)
     mean = [np.average(x[t], weights=w[t]) if t.any() else 0.0 for x, t in zip(X.T, there.T)]
     np.testing.assert_allclose(found.mean, mean, rtol=1e-11, atol=1e-300)
@@ -276,7 +278,7 @@ def run(*arguments):
     return done.value.code
 
 
-@pytest.mark.parametrize("splits", ["wodt", "axis"])
+@pytest.mark.parametrize("splits", ["wodt", "oblique", "axis"])
 def test_from_the_command_line(splits, tmp_path, capsys):
     X, y, _ = make_data(n=5000)
     data, models = tmp_path / "data.parquet", [tmp_path / "a.boscage", tmp_path / "b.boscage"]
@@ -290,7 +292,7 @@ def test_from_the_command_line(splits, tmp_path, capsys):
     assert one.value.tobytes() == other.value.tobytes()
     assert one.threshold.tobytes() == other.threshold.tobytes()
     assert run(data, "--target", "y", "--splits", "oc1", "--max-bins", 32, "-o", models[0])
-    assert "axis and wodt" in capsys.readouterr().err
+    assert "axis, wodt and oblique have" in capsys.readouterr().err
 
 
 # What does not go together
@@ -301,6 +303,7 @@ def test_from_the_command_line(splits, tmp_path, capsys):
     [
         ({"max_bins": None}, r"needs all rows in memory.*WeightedOblique\(max_bins=256\)"),
         ({"l2": "auto"}, "l2='auto'.*pass a number"),
+        ({"prune_bits": "auto"}, "prune_bits='auto'.*pass a number"),
         ({"lookahead": True}, "lookahead=True does not go with max_bins=64"),
         ({"sparsity_tolerance": 0.1}, r"sparsity_tolerance=0\.1 does not go with max_bins=64"),
     ],

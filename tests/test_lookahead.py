@@ -19,7 +19,7 @@ def xor(rng, n, d, planes=None, scale=None):
 
 
 def fit(X, y, splits=None, **parameters):
-    splits = splits or WeightedOblique(lookahead=True)
+    splits = splits or WeightedOblique(l2=0.0, lookahead=True)
     return TopDownTreeClassifier(splits=splits, random_state=0, **parameters).fit(X, y)
 
 

@@ -18,7 +18,7 @@ from strategies import random_rows, random_tree, trees
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-FAMILIES = ("axis", "stochastic", "wodt", "oc1", "cart_lc", "co2", "hhcart")
+FAMILIES = ("axis", "stochastic", "wodt", "oblique", "oc1", "cart_lc", "co2", "hhcart")
 
 
 def run(model, X):
@@ -57,7 +57,7 @@ def test_every_family(splits, dtype):
 @pytest.mark.parametrize("options", [{"leaf": "linear"}, {"polish": "soft"}, {"polish": "hard", "leaf": "linear"}])
 def test_linear_leaves_and_polished_trees(options):
     wine = load_dataset("wine")
-    model = TopDownTreeClassifier(splits="wodt", max_leaf_nodes=5, random_state=0, **options).fit(wine.X, wine.y)
+    model = TopDownTreeClassifier(splits="oblique", max_leaf_nodes=5, random_state=0, **options).fit(wine.X, wine.y)
     label, proba = run(model.to_onnx(), wine.X)
     np.testing.assert_array_equal(label, model.predict(wine.X))
     np.testing.assert_allclose(proba, model.predict_proba(wine.X), rtol=1e-9, atol=1e-12)

@@ -86,7 +86,7 @@ def test_floats_are_near_doubles_and_threads_give_the_same_bits(rng):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-def fit(X, y, w=None, *, polish="soft", splits="wodt", seed=0, **parameters):
+def fit(X, y, w=None, *, polish="soft", splits="oblique", seed=0, **parameters):
     parameters = {"max_leaf_nodes": 8, **parameters}
     return TopDownTreeClassifier(splits, polish=polish, random_state=seed, **parameters).fit(X, y, sample_weight=w)
 

@@ -150,6 +150,7 @@ NOISE = {
     "axis": 60_000,
     "stochastic": 30_000,
     "wodt": 25_000,
+    "oblique": 25_000,
     "hhcart": 8_000,
     "oc1": 1_200,
     "cart_lc": 6_000,

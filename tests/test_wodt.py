@@ -18,7 +18,7 @@ in_bins = pytest.mark.parametrize("max_bins", [None, 256])
 
 
 def fit(X, y, w=None, *, seed=0, n_jobs=None, limits=None, **parameters):
-    splits = WeightedOblique(**parameters)
+    splits = WeightedOblique(**{"l2": 0.0} | parameters)
     tree = TopDownTreeClassifier(splits=splits, random_state=seed, n_jobs=n_jobs, **(limits or {}))
     return tree.fit(X, y, sample_weight=w)
 

@@ -7,6 +7,7 @@
 #include "cut.hpp"
 #include "dot.hpp"
 #include "oblique/batches.hpp"
+#include "oblique/column_scale.hpp"
 #include "oblique/dense_entropy.hpp"
 #include "oblique/eigen.hpp"
 #include "oblique/lbfgs.hpp"
@@ -234,6 +235,36 @@ TEST("sparse rows have the scaling, value and gradient of dense ones") {
   CHECK(is_near(thin.value(theta), plain.value(theta), 1e-12));
   const auto a = thin.gradient(), b = plain.gradient();
   for (size_t j = 0; j < theta.size(); ++j) CHECK(is_near(a[j], b[j], 1e-11));
+  check_gradient(thin, theta);
+}
+
+TEST("columns scaled by their range lie in [-1, 1], from sparse rows as from dense ones") {
+  const Sample node;
+  Pool pool(1);
+  const Control control;
+  ObliqueData dense = node.data(node.matrix(), pool, control), sparse = node.data(node.sparse(), pool, control);
+  const std::vector<double> mean = dense.scaling.mean;
+  scale_by_range(dense.X, {}, control, dense.scaling);
+  scale_by_range(sparse.X, {}, control, sparse.scaling);
+  CHECK(dense.scaling.mean == mean);
+  for (size_t j = 0; j < Sample::d; ++j) {
+    CHECK(dense.scaling.inverse[j] == sparse.scaling.inverse[j]);
+    if (!(dense.scaling.inverse[j] > 0)) continue;
+    CHECK(dense.scaling.centre[j] == sparse.scaling.centre[j]);
+    double low = 2, high = -2;
+    for (size_t i = 0; i < Sample::n; ++i) {
+      const double value = dense.scaling.scaled(node.dense[i * Sample::d + j], j);
+      low = std::fmin(low, value);
+      high = std::fmax(high, value);
+    }
+    CHECK(is_near(low, -1, 1e-15) && is_near(high, 1, 1e-15));
+  }
+  const std::vector<uint32_t> columns{1, 4, 5, 9};
+  const Tile<double> tile(node.matrix(), dense.scaling, node.rows, columns, nullptr);
+  SoftEntropy<double> plain(tile, node.local, 4, 0.1, nullptr, control);
+  SparseEntropy thin(node.sparse(), sparse.scaling, node.rows, columns, node.local, 4, 0.1, control);
+  const std::vector<double> theta{0.3, -1.2, 0.7, 0.1, 0.4};
+  CHECK(is_near(thin.value(theta), plain.value(theta), 1e-12));
   check_gradient(thin, theta);
 }
 

@@ -16,8 +16,8 @@ X = rng.normal(size=(2000, 2))
 y = (X @ [1.0, 0.4] > 0) ^ (X @ [-0.5, 1.0] > 0)
 trees = {
     "axis": TopDownTreeClassifier(),
-    "wodt": TopDownTreeClassifier(splits="wodt", random_state=0),
-    "wodt, lookahead=True": TopDownTreeClassifier(splits=WeightedOblique(lookahead=True), random_state=0),
+    "oblique": TopDownTreeClassifier(splits="oblique", random_state=0),
+    "oblique, lookahead=True": TopDownTreeClassifier(splits=WeightedOblique(lookahead=True), random_state=0),
 }
 grid = np.stack(np.meshgrid(np.linspace(-3, 3, 400), np.linspace(-3, 3, 400)), axis=-1).reshape(-1, 2)
 fig, panels = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")

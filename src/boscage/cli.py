@@ -85,7 +85,7 @@ def fit(
     splits: Annotated[str, typer.Option(metavar="NAME", help="Split family, for example axis.")] = "axis",
     max_bins: Annotated[
         int | None,
-        typer.Option(metavar="N", min=2, help="Bins of axis and wodt tests, which these families need in batches."),
+        typer.Option(metavar="N", min=2, help="Bins of axis, oblique and wodt tests; needed in batches."),
     ] = None,
     criterion: Annotated[
         str, typer.Option(metavar="NAME", help="Splitting criterion, for example gini or entropy.")
@@ -176,9 +176,8 @@ def _with_bins(splits: str, max_bins: int | None) -> Any:
         return splits
     if "max_bins" not in resolve("splits", splits).get_params():
         known = [name for name in names("splits") if "max_bins" in resolve("splits", name).get_params()]
-        raise typer.BadParameter(
-            f"does not go with --splits {splits}: it has no bins, {' and '.join(known)} have", param_hint="--max-bins"
-        )
+        have = f"{', '.join(known[:-1])} and {known[-1]} have"
+        raise typer.BadParameter(f"does not go with --splits {splits}: it has no bins, {have}", param_hint="--max-bins")
     return resolve("splits", splits).set_params(max_bins=max_bins)
 
 

@@ -75,7 +75,7 @@ class Polish(Component):
     >>> from sklearn.datasets import load_iris
     >>> from boscage import Polish, TopDownTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier("wodt", max_leaf_nodes=4, polish=Polish(epochs=50), random_state=0).fit(X, y)
+    >>> tree = TopDownTreeClassifier("oblique", max_leaf_nodes=4, polish=Polish(epochs=50), random_state=0).fit(X, y)
     >>> tree.tree_.routing
     'logistic'
     """

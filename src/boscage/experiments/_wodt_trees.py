@@ -23,9 +23,9 @@ TUNED: dict[str, Any] = {"n_init": 1, "recut": True, "scale": "standard", "prune
 PUBLISHED: dict[str, Any] = {"l2": 0.0, "n_init": 1, "recut": False, "scale": "standard", "prune_bits": 0.0}
 # Columns as they are shown, where they differ from the names by which results are stored.
 SHOWN = {"WODT": "oblique (tuned)", "as published": "WODT as published"}
-# The penalty of the tuned variant, CART-LC's share of terms that go again (unless X has so many numbers that it takes too long), and
-# the bits that a split of either must save on the training rows (ccp_alpha = bits / rows), are chosen for each fit by
-# validation within its training rows.
+# The penalty of the tuned variant, CART-LC's share of terms that go again (unless X has so many numbers that it takes
+# too long), and the bits that a split of either must save on the training rows (ccp_alpha = bits / rows), are chosen
+# for each fit by validation within its training rows.
 PENALTIES, ELIMINATIONS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 0.2, 0.5, 0.8, 1.0)
 FEW_NUMBERS = 5_000_000
 BITS = (0.0, 2.0, 4.0, 6.0, 8.0)
@@ -34,7 +34,8 @@ BITS = (0.0, 2.0, 4.0, 6.0, 8.0)
 INNER = {"folds": 5, "deals": 10, "rows": 3500}
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
 # The paper grows OC1 and CART-LC up to a maximal depth that it does not name. On large data, where trees become deep
-# enough for it to matter, it is chosen as well; the tuned variant and CART-LC may then limit their depth in place of pruning.
+# enough for it to matter, it is chosen as well; the tuned variant and CART-LC may then limit their depth in place of
+# pruning.
 WITH_DEPTH = ("WODT", "OC1", "OC1r", "CART-LC", "CART-LCr")
 DEPTHS = tuple(range(2, 21, 2))
 SMALL_ROWS = 1000  # up to which a set is dealt often
@@ -45,14 +46,15 @@ def _listed(values: tuple[float, ...]) -> str:
 
 
 CHOICES = (
-    "WODT as published: `WeightedOblique(l2=0, recut=False)`, which standardises the columns where the paper scales them "
-    f"to [−1, 1]. oblique (tuned), one configuration for all sets: the penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that "
-    f"pruning asks of a split (of {_listed(BITS)}) are chosen by validation within the training rows of each fit, "
-    f"{INNER['folds']} folds, or one where X is large; its time includes that. So are the share of terms that CART-LC "
+    '"WODT as published" is `WeightedOblique(l2=0, recut=False, scale="standard")`: it standardises the columns where '
+    "the paper scales them to [−1, 1]. oblique (tuned), one configuration for all sets: the penalty l2 (of "
+    f"{_listed(PENALTIES)}) and the bits of entropy that pruning asks of a split (of {_listed(BITS)}) are chosen by "
+    f"validation within the training rows of each fit, {INNER['folds']} folds, or one where X is large; its time "
+    "includes that. So are the share of terms that CART-LC "
     f"takes out (of {_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X) and its pruning. On sets of "
     f"one cut the maximal depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is "
-    "chosen as well, and that of oblique (tuned); for CART-LC and oblique (tuned) in place of pruning. For it small sets are "
-    f"dealt {INNER['deals']} times, the smallest so often that {INNER['rows']:,} rows are judged."
+    "chosen as well, and that of oblique (tuned); for CART-LC and oblique (tuned) in place of pruning. For it small "
+    f"sets are dealt {INNER['deals']} times, the smallest so often that {INNER['rows']:,} rows are judged."
 )
 
 
