@@ -57,7 +57,7 @@ class Walker {
 
   Sides soft_sides(int32_t node, int64_t row) {
     const double away = score(node, row) - tree_.threshold[at(node)];
-    return sides(tree_.routing, away == away ? away : careful_score(node, row));
+    return sides(tree_.routing, std::isfinite(away) ? away : careful_score(node, row));
   }
 
   // Probability of reaching each node, parents before children.
@@ -127,7 +127,7 @@ class Walker {
     return dot_sparse(columns, values, stored, mapper_.seen().dense);
   }
 
-  // The distance to the threshold where terms of both signs overflow.
+  // The distance to the threshold where terms overflow.
   double careful_score(int32_t node, int64_t row) {
     const LinearWeights& weights = tree_.weights;
     const int64_t test = tree_.linear_row[at(node)];

@@ -76,8 +76,8 @@ LONG_FITS = {
     "polish": TopDownTreeClassifier(WeightedOblique(max_iter=1), max_leaf_nodes=3, polish=Polish(epochs=10**4)),
     "optimal": OptimalTreeClassifier(4, time_limit=30),
     "optimal, look-ahead": OptimalTreeClassifier(5, method="lookahead", time_limit=30),
-    "online": LOMTreeClassifier(n_passes=10**4, random_state=0),
-    "lomtree": LOMTreeClassifier(mode="lomtree", n_passes=10**4, random_state=0),
+    "online": OnlineTreeClassifier(n_passes=10**4, random_state=0),
+    "lomtree": LOMTreeClassifier(n_passes=10**4, random_state=0),
     "duplicated rows": DuplicateWeights(TopDownTreeClassifier(), budget=3),
 }
 

@@ -52,7 +52,8 @@ def test_bounds_move_towards_each_other_and_never_cross():
     seen = []
     nothing = np.empty(0, np.int32)
     _core.solve_optimal(
-        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2**60, 2, nothing, nothing, nothing, np.empty(0), True,
+        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2**60, 2, nothing, nothing, nothing, np.empty(0),
+        True,
         lambda objective, bound: seen.append((objective, bound)),
     )  # fmt: skip
     objective, bound = np.transpose(seen)

@@ -65,8 +65,7 @@ nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<dou
                        double alpha, bool exact, double time_limit, int64_t memory_limit, int64_t max_explored,
                        int threads, In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
                        In1<double> warm_threshold, bool keep_on_interrupt, nb::object progress) {
-  const Settings settings{max_depth, alpha,        exact,            time_limit, memory_limit,
-                          threads,   max_explored, keep_on_interrupt};
+  const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads, max_explored, keep_on_interrupt};
   const WarmStart warm{copy(warm_left),
                        copy(warm_right),
                        copy(warm_feature),

@@ -24,7 +24,7 @@ struct Settings {
   int64_t memory_limit = INT64_MAX / 2;  // bytes
   int threads = 1;
   int64_t max_explored = Stopper::kNoLimit;  // states; the same result on every machine, on one thread
-  bool keep_on_interrupt = true;  // false: solve() throws Interrupted
+  bool keep_on_interrupt = true;             // false: solve() throws Interrupted
 };
 
 struct Snapshot {

@@ -133,13 +133,11 @@ def _proba_by_product(tree: Tree, X: Any, n_jobs: int | None) -> Floats:
         for start in range(0, X.shape[0], _SLICE):
             rows = X[start : start + _SLICE]
             seen = _seen(tree, rows)
-            if seen is None:
+            scores = None if seen is None else tree.weights @ seen.T
+            if scores is None or not np.isfinite(scores.sum()):  # single rows survive what overflows
                 proba[start : start + _SLICE] = tree._native.proba(rows, threads)
             else:
-                proba[start : start + _SLICE] = tree._native.soft_proba(tree.weights @ seen.T, threads)
-    missing = np.isnan(proba[:, 0])
-    if missing.any():  # terms of both signs have overflowed
-        proba[missing] = tree._native.proba(np.ascontiguousarray(X[missing]), threads)
+                proba[start : start + _SLICE] = tree._native.soft_proba(scores, threads)
     return proba
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boscage import LOMTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
+from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
 
 
 def rows(categories):
@@ -33,8 +33,8 @@ def models():
     yield "stochastic", TopDownTreeClassifier("stochastic", max_leaf_nodes=4).fit(X.astype(np.float32), labels > 0), X
     yield "linear-leaves", TopDownTreeClassifier(leaf="linear", max_leaf_nodes=3).fit(X, names), X
     yield "optimal", OptimalTreeClassifier(2, alpha=0.01).fit(X, labels), X
-    yield "online", LOMTreeClassifier(random_state=0, n_passes=2).fit(X, labels), X
-    yield "lomtree", LOMTreeClassifier("lomtree", random_state=0, n_passes=2).fit(X, names), X
+    yield "online", OnlineTreeClassifier(random_state=0, n_passes=2).fit(X, labels), X
+    yield "lomtree", LOMTreeClassifier(random_state=0, n_passes=2).fit(X, names), X
 
 
 def main(folder):
