@@ -364,6 +364,8 @@ def test_sparse_rows_mean_the_same_as_dense_ones(run, tmp_path):
     run("fit", "d.npz", "-o", "dense")
     assert (tmp_path / "sparse").read_bytes() == (tmp_path / "dense").read_bytes()
     assert run("predict", "dense", "s.npz").stdout == run("predict", "dense", "d.npz").stdout
+    message = fails(run, "fit", "s.npz", "--max-bins", "8", "-o", "m")
+    assert message.startswith("s.npz: holds sparse rows, which splits=Axis(max_bins=8) cannot take")
 
 
 def test_markup_in_names_is_text(run, tmp_path):

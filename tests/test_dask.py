@@ -192,10 +192,11 @@ def test_small_messages_and_other_settings(client, data):
         assert saved(tree) == saved(LocalClassifier(**options).fit(*data))
 
 
-def test_axis_trees(client, data):
+@pytest.mark.parametrize("more", [{}, {"max_features": 2, "random_state": 4, "min_samples_split": 0.2}], ids=str)
+def test_axis_trees(client, data, more):
     X, y, weight = data
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.05, np.nan, X).astype(np.float32)
-    options = {"splits": Axis(max_bins=16), "max_leaf_nodes": 7}
+    options = {"splits": Axis(max_bins=16), "max_leaf_nodes": 7} | more
     expected = LocalClassifier(**options).fit(X, y, weight)
     found = TopDownTreeClassifier(**options, timeout=20).fit(*collections((X, y, weight), [0, 1, 5000, 5000, 9001]))
     assert saved(found) == saved(expected)

@@ -19,6 +19,7 @@ from boscage import (
     Householder,
     Linear,
     LOMTreeClassifier,
+    OnlineTreeClassifier,
     OptimalTreeClassifier,
     Polish,
     StochasticLinear,
@@ -89,7 +90,7 @@ def test_ctrl_c_raises_and_changes_nothing(name):
     The promise is 0.2 s on an idle machine; here a busy one has 1.5 s.
     """
     estimator = clone(LONG_FITS[name])
-    if isinstance(estimator, LOMTreeClassifier):
+    if isinstance(estimator, (LOMTreeClassifier, OnlineTreeClassifier)):
         estimator.set_params(n_passes=1).fit(ROWS[:40], LABELS[:40]).set_params(n_passes=10**4)
     else:
         estimator.fit(ROWS[:40], LABELS[:40])

@@ -35,7 +35,9 @@ def test_names_labels_and_missing_values():
     assert twin.feature_names_in_.tolist() == list("abc")
     assert (twin.get_depth(), twin.get_n_leaves()) == (model.get_depth(), model.get_n_leaves())
     np.testing.assert_allclose(twin.feature_importances_, model.feature_importances_, atol=1e-12)
-    assert sklearn_export_text(twin, feature_names=list("abc")) == model.export_text(decimals=2, show_missing=False) + "\n"
+    assert (
+        sklearn_export_text(twin, feature_names=list("abc")) == model.export_text(decimals=2, show_missing=False) + "\n"
+    )
 
 
 def test_optimal_trees_and_single_leaves():

@@ -147,7 +147,7 @@ def fit(
         return
     rows = _training_data(data, target, weight, categorical, drop)
     model = TopDownTreeClassifier(**settings)
-    _check_density(data, rows, splits)
+    _check_density(data, rows, _with_bins(splits, max_bins))
     model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
     accuracy = float(model.score(rows.X, rows.y, sample_weight=rows.sample_weight))
     if rows.is_sparse:
@@ -465,17 +465,17 @@ def _table_for(tree: Any, data: str, drop: list[str] | None) -> Table:
 
 def _check_names(given: dict[str, Any]) -> None:
     """Refuse an unknown part as wrong usage, before any data is read."""
-    from boscage._component import names
+    from boscage._component import ROLES, names
 
     for role, value in given.items():
         for name in [value] if isinstance(value, str) else value:
-            if name not in names(role):
+            if name not in names(role) and name not in ROLES[role].aliases:
                 raise typer.BadParameter(
                     f"{name!r} is not known; choose from {', '.join(names(role))}", param_hint=f"--{role}"
                 )
 
 
-def _check_density(data: str, rows: TrainingData, splits: str) -> None:
+def _check_density(data: str, rows: TrainingData, splits: Any) -> None:
     from boscage._component import resolve
 
     family: Any = resolve("splits", splits)
