@@ -1,6 +1,8 @@
 #include "predict.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "rng.hpp"
@@ -127,18 +129,28 @@ class Walker {
     return dot_sparse(columns, values, stored, mapper_.seen().dense);
   }
 
-  // The distance to the threshold where terms overflow.
+  // The distance to the threshold where terms overflow: from the user's numbers, each step within the range of doubles.
   double careful_score(int32_t node, int64_t row) {
     const LinearWeights& weights = tree_.weights;
-    const int64_t test = tree_.linear_row[at(node)];
-    load(row);
+    const RowMap& map = tree_.map;
+    const int64_t d = predictor_.columns(), test = tree_.linear_row[at(node)];
+    careful_.resize(static_cast<size_t>(d) + 1);
+    for (int64_t j = 0; j < d; ++j) {
+      const auto x = static_cast<double>(rows_(row, static_cast<int32_t>(j)));
+      constexpr double most = std::numeric_limits<double>::max();
+      const double seen = scaled_by_halves(map, j, plain_number(map, tree_.n_categories, j, x));
+      careful_[static_cast<size_t>(j)] = std::clamp(seen, -most, most);
+    }
+    careful_[static_cast<size_t>(d)] = map.constant;
+    if (map.unit_rows)
+      make_unit_row(careful_.data(), weights.columns, dot(careful_.data(), careful_.data(), weights.columns));
     SmallDot sum;
     if (!weights.is_sparse()) {
-      sum.add(mapper_.seen(), weights.dense.data() + test * weights.columns, weights.columns);
+      sum.add({.dense = careful_.data()}, weights.dense.data() + test * weights.columns, weights.columns);
     } else {
       const auto begin = static_cast<size_t>(weights.offsets[static_cast<size_t>(test)]);
       const auto end = static_cast<size_t>(weights.offsets[static_cast<size_t>(test) + 1]);
-      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], mapper_.seen().dense[weights.indices[k]]);
+      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], careful_[static_cast<size_t>(weights.indices[k])]);
     }
     sum.add(-1.0, tree_.threshold[at(node)]);
     return std::ldexp(sum.value, SmallDot::kExponent);
@@ -208,7 +220,7 @@ class Walker {
   const Rows rows_;
   RowMapper mapper_;
   int64_t loaded_ = -1;
-  std::vector<double> reach_, model_;
+  std::vector<double> reach_, model_, careful_;
 };
 
 template <class Rows, class Block>

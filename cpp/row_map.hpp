@@ -61,7 +61,8 @@ inline double scaled(const RowMap& map, int64_t j, double x) {
 inline double scaled_by_halves(const RowMap& map, int64_t j, double x) {
   const auto column = static_cast<size_t>(j);
   const double half = 0.5 * x - (map.shift.empty() ? 0.0 : 0.5 * map.shift[column]);
-  return half * (map.scale.empty() ? 2.0 : 2.0 * map.scale[column]);
+  const double scale = map.scale.empty() ? 1.0 : map.scale[column];
+  return std::abs(scale) < 0x1p1000 ? half * (2.0 * scale) : (half * scale) * 2.0;
 }
 
 // Rows of a smaller norm are divided by this: weights times its reciprocal are numbers.
@@ -199,13 +200,23 @@ class RowMapper {
     if (map_.has_constant) seen_dense_[static_cast<size_t>(d)] = map_.constant;
     if (map_.unit_rows) {
       const int64_t size = d + (map_.has_constant ? 1 : 0);
-      const double square = dot(seen_dense_.data(), seen_dense_.data(), size);
-      if (!is_safe_square(square) && plain_.dense != nullptr)
-        for (int64_t j = 0; j < d; ++j)
-          seen_dense_[static_cast<size_t>(j)] = scaled_by_halves(map_, j, plain_.dense[j]);
+      double square = dot(seen_dense_.data(), seen_dense_.data(), size);
+      if (!is_safe_square(square)) {
+        see_by_halves();
+        square = dot(seen_dense_.data(), seen_dense_.data(), size);
+      }
       make_unit_row(seen_dense_.data(), size, square);
     }
     seen_ = {.dense = seen_dense_.data()};
+  }
+
+  void see_by_halves() {
+    const int64_t d = columns();
+    for (int64_t j = 0; j < d; ++j)
+      seen_dense_[static_cast<size_t>(j)] = scaled_by_halves(map_, j, plain_.dense == nullptr ? 0.0 : plain_.dense[j]);
+    if (plain_.dense != nullptr) return;
+    for (int64_t k = 0; k < plain_.stored; ++k)
+      seen_dense_[static_cast<size_t>(plain_.columns[k])] = scaled_by_halves(map_, plain_.columns[k], plain_.values[k]);
   }
 
   void see_sparse() {

@@ -23,8 +23,10 @@ def canonical_rows(X: Any) -> Any:
     _check_indices(X)
     rows = X if X.format == "csr" else X.tocsr()
     is_ordered = _is_ordered(rows)
+    parts = (rows.data, rows.indices, rows.indptr)
+    is_contiguous = all(part.flags.c_contiguous for part in parts)  # as the core reads them
     # A new matrix around the same arrays remembers nothing.
-    fresh = type(rows)((rows.data, rows.indices, rows.indptr), shape=rows.shape, copy=not is_ordered)
+    fresh = type(rows)(parts, shape=rows.shape, copy=not (is_ordered and is_contiguous))
     if is_ordered:
         fresh.has_sorted_indices = fresh.has_canonical_format = True
     else:
