@@ -55,7 +55,7 @@ def try_wheel(python: Path, wheel: Path, scratch: Path, expected: object) -> Non
     installed = scratch / "venv/bin/python"
     variables = environment(str(scratch / "venv/bin"))
     pip = [installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
-    subprocess.run([*pip, wheel], check=True, cwd=scratch, env=variables, stderr=subprocess.DEVNULL)
+    subprocess.run([*pip, wheel, "pandas"], check=True, cwd=scratch, env=variables, stderr=subprocess.DEVNULL)
     for code in re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL):
         subprocess.run([installed, "-c", code], check=True, cwd=scratch, env=variables, stdout=subprocess.DEVNULL)
     command = scratch / "venv/bin/boscage"
