@@ -85,7 +85,7 @@ class OnlineTreeClassifier(OnlineClassifier):
     is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
     change the model. Weights are single precision.
 
-    Several threads may use one object: see :doc:`/threads`.
+    Several threads may use one object: see :ref:`threads`.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class LOMTreeClassifier(OnlineClassifier):
     is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
     change the model. Weights are single precision.
 
-    Several threads may use one object: see :doc:`/threads`.
+    Several threads may use one object: see :ref:`threads`.
 
     References
     ----------
