@@ -45,6 +45,8 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["boscage.css"]
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
 
 
