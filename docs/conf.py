@@ -47,6 +47,7 @@ html_title = "Boscage"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["boscage.css"]
+html_sidebars = {"index": [], "performance": []}  # sections without further pages
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
 
 
