@@ -16,10 +16,12 @@ _INTRO = """\
 Benchmarks
 ==========
 
-Speed, memory and accuracy next to other libraries. ``make bench`` measures them and writes this page
-(``python benchmarks/run.py NAME`` runs one part). Peers are always measured in the same run. Times are CPU seconds of one
-thread unless a title says otherwise, and a ratio below 1 means that Boscage took less. Data sets are read from the folder
-``BOSCAGE_DATA`` (:doc:`data`). Every table can be downloaded as JSON; long ones are shown in part.
+Speed, memory and accuracy next to other libraries. Times are CPU seconds of one thread unless a title says otherwise,
+and a ratio below 1 means that Boscage took less. Peers were measured in the same run. Every table can be downloaded as
+JSON; of long ones only means are shown, or nothing.
+
+``make bench`` measures all of this and writes this page; ``python benchmarks/run.py NAME`` runs one part. Data sets are
+read from the folder ``BOSCAGE_DATA`` (:doc:`data`).
 """
 _SECTIONS = {
     "axis": "Axis trees",
