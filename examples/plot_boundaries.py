@@ -3,7 +3,8 @@ Decision boundaries of five kinds of trees
 ==========================================
 
 Two half-moons, cut by axis-parallel, oblique, stochastic and optimal trees of at most eight leaves. Colours are the
-predicted probability of the second class: it jumps at each test of a hard tree and changes smoothly in the stochastic tree.
+predicted probability of the second class. It jumps at the tests of hard trees and changes smoothly in the stochastic
+tree.
 """
 
 import matplotlib.pyplot as plt

@@ -132,6 +132,17 @@ def test_every_page_is_in_a_section():
     assert pages - {DOCS / "index"} == set(listed)
 
 
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())
+def test_no_wrapped_line_of_a_table_becomes_a_row(page):
+    """In a simple table every line with text in the first column is a row of its own."""
+    for table in re.findall(
+        r"^(=+(?: +=+)+)\n(.*?)\n\1$\n\n", page.read_text("utf-8") + "\n", re.MULTILINE | re.DOTALL
+    ):
+        second = re.search(r" =", table[0]).start()
+        for line in table[1].splitlines():
+            assert line.startswith(" ") or line[second:].strip(), line
+
+
 def rows_of_table(page):
     """The cells of a page of results, line by line, without its header."""
     lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
