@@ -1,5 +1,6 @@
 """Sphinx settings. The build needs no network: there is no intersphinx."""
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -37,6 +38,7 @@ numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "within_subsection_order": "_gallery.Order",
     "show_signature": False,
     "download_all_examples": False,
     "abort_on_example_error": True,
@@ -45,6 +47,9 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["boscage.css"]
+html_sidebars = {"index": [], "performance": []}  # sections without further pages
 html_theme_options = {"navbar_end": ["theme-switcher"], "secondary_sidebar_items": ["page-toc"]}
 
 
@@ -58,5 +63,15 @@ def _bars_are_absolute_values(app, what, name, obj, options, lines):
             lines[i] = line.replace("|", r"\|")
 
 
+def _signature_of_init(app, what, name, obj, options, signature, returns):
+    """Classes that wrap ``__new__`` still show the parameters of ``__init__``."""
+    if what == "class" and signature and signature.startswith("(*args, **"):
+        found = inspect.signature(obj.__init__)
+        bare = [p.replace(annotation=p.empty) for p in list(found.parameters.values())[1:]]
+        return str(found.replace(parameters=bare, return_annotation=found.empty)), returns
+    return None
+
+
 def setup(app):
+    app.connect("autodoc-process-signature", _signature_of_init)
     app.connect("autodoc-process-docstring", _bars_are_absolute_values, priority=400)  # before numpydoc

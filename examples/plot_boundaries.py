@@ -1,9 +1,10 @@
 """
-The same data, five families
-============================
+Decision boundaries of five kinds of trees
+==========================================
 
 Two half-moons, cut by axis-parallel, oblique, stochastic and optimal trees of at most eight leaves. Colours are the
-predicted probability of the second class: hard trees jump at each test, the stochastic tree changes smoothly.
+predicted probability of the second class. It jumps at the tests of hard trees and changes smoothly in the stochastic
+tree.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-In scikit-learn's company
-=========================
+Ensembles, tuning and calibration
+=================================
 
 The trees are scikit-learn estimators: bag them, boost them, calibrate them, tune their parts.
 """

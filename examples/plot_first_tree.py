@@ -2,7 +2,7 @@
 A first tree
 ============
 
-Fit, look, keep: a small tree of the wine data, its text, its picture and its file.
+Fit a small tree to the wine data, print it, draw it and save it.
 """
 
 # %%

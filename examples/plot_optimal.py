@@ -1,9 +1,10 @@
 """
-A proof, and what is known before it
-====================================
+Optimal trees: bounds while searching
+=====================================
 
-`OptimalTreeClassifier` has a tree within milliseconds; then it improves it and raises a lower bound until they meet.
-Stopped on the way it keeps both. Here three circles with a tenth of the labels flipped and a weight for every row.
+`OptimalTreeClassifier` has a first tree within milliseconds. Then it improves the tree and raises a lower bound until
+the two meet. If it is stopped earlier, it keeps both. The data are three circles with a tenth of the labels flipped and
+a weight for every row.
 """
 
 import warnings

@@ -1,8 +1,8 @@
 """
-Parts of your own
-=================
+Your own criterion and split family
+===================================
 
-A criterion is a function, a split family a class with one method. Neither needs a change of the library.
+A criterion is a function, a split family a class with one method. Neither needs changes in the library.
 """
 
 # %%

@@ -1,9 +1,9 @@
 """
-What each split promised, and what it did
-=========================================
+Theory: promised and actual progress of each split
+==================================================
 
-If every test is better than a coin by an edge γ on the balanced rows of its node, the potential of the tree must fall
-under a known curve. :func:`boscage.theory.boosting_report` sets a fitted tree beside it.
+If every test is better than random guessing by an edge γ on the balanced rows of its node, the potential of the tree
+must fall below a known curve. :func:`boscage.theory.boosting_report` compares a fitted tree with that curve.
 """
 
 from boscage import TopDownTreeClassifier

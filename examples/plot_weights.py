@@ -1,9 +1,9 @@
 """
-Weights are real numbers
-========================
+Sample weights
+==============
 
-A weight of 2 is a row twice, a weight of 0 a row absent, and anything between is exact: here the tree of least
-weighted error moves from one class to the other as their weights change.
+A row of weight 2 counts twice, a row of weight 0 not at all, and fractions are exact. Here the tree of least weighted
+error moves from one class to the other as their weights change.
 """
 
 import matplotlib.pyplot as plt

@@ -15,7 +15,10 @@ from boscage.datasets import load_dataset
 from boscage.splits import WeightedOblique
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = [page for page in sorted(DOCS.glob("*.rst")) if re.search(r"code-block:: py", page.read_text("utf-8"))]
+NO_PAGES = {"_build", "_templates", "auto_examples", "generated", "sg_execution_times.rst"}  # most written by Sphinx
+WRITTEN = [page for page in sorted(DOCS.rglob("*.rst")) if not NO_PAGES & set(page.relative_to(DOCS).parts)]
+WALKED = "first-table.rst"  # in test_walk.py
+PAGES = [page for page in WRITTEN if page.name != WALKED and re.search(r"code-block:: py", page.read_text("utf-8"))]
 ELSEWHERE = ("scheduler:8786", "import shap")  # need a cluster, or a library that tests do not install
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -77,7 +80,7 @@ def run(code, where, names):
     return printed.getvalue()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())
 def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
     import matplotlib
 
@@ -92,6 +95,52 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
         elif language == "text" and follows:
             assert printed.strip() == code.strip(), where
     assert ran
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TopDownTreeClassifier",
+        "OptimalTreeClassifier",
+        "OnlineTreeClassifier",
+        "LOMTreeClassifier",
+        "DuplicateWeights",
+        "dask.TopDownTreeClassifier",
+    ],
+)
+def test_rules_that_hold_for_all_estimators_are_told_once_and_linked(name):
+    import operator
+
+    import boscage.dask
+
+    notes = operator.attrgetter(name)(boscage).__doc__.partition("Notes\n    -----")[2]
+    assert ":doc:`/weights`" in notes
+    if name != "DuplicateWeights":  # the wrapped classifier decides
+        assert ":doc:`/categories`" in notes
+        assert ":doc:`/running`" in notes
+
+
+def test_every_page_is_in_a_section():
+    """Root pages are the six sections; every other page belongs to the list of one of them, once."""
+    listed = []
+    for page in WRITTEN:
+        for toctree in re.findall(r"\.\. toctree::\n((?: +\S.*\n|\n)+)", page.read_text("utf-8")):
+            entries = re.findall(r"^ +([\w/-]+)$", toctree, re.MULTILINE)
+            listed += [DOCS / entry[1:] if entry.startswith("/") else page.parent / entry for entry in entries]
+    pages = {page.with_suffix("") for page in WRITTEN} | {DOCS / "auto_examples" / "index"}
+    assert len(listed) == len(set(listed))
+    assert pages - {DOCS / "index"} == set(listed)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())
+def test_no_wrapped_line_of_a_table_becomes_a_row(page):
+    """In a simple table every line with text in the first column is a row of its own."""
+    for table in re.findall(
+        r"^(=+(?: +=+)+)\n(.*?)\n\1$\n\n", page.read_text("utf-8") + "\n", re.MULTILINE | re.DOTALL
+    ):
+        second = re.search(r" =", table[0]).start()
+        for line in table[1].splitlines():
+            assert line.startswith(" ") or line[second:].strip(), line
 
 
 def rows_of_table(page):

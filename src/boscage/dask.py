@@ -88,6 +88,11 @@ class_weight, n_jobs, random_state, verbose
     tree_, classes_, n_features_in_, feature_names_in_, feature_importances_, trajectory_, reading_
         As in :class:`boscage.TopDownTreeClassifier`.
 
+    Notes
+    -----
+    See :doc:`/batches` for clusters, :doc:`/categories` for categories and missing values, :doc:`/weights` for sample
+    and class weights, and :doc:`/running` for the random state, threads and interruption.
+
     Examples
     --------
     >>> import dask.array as da

@@ -239,6 +239,11 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     n_features_in_, feature_names_in_
         What was seen in ``fit``.
 
+    Notes
+    -----
+    See :ref:`duplicate-weights` for the method, :doc:`/weights` for weights and :ref:`random-state` for the seed.
+    Categories, missing values, threads and interruption are matters of the wrapped classifier.
+
     Examples
     --------
     >>> from sklearn.neighbors import KNeighborsClassifier

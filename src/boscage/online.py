@@ -85,7 +85,8 @@ class OnlineTreeClassifier(OnlineClassifier):
     is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
     change the model. Weights are single precision.
 
-    Several threads may use one object: see :doc:`/threads`.
+    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    and :doc:`/running` for the random state and interruption. Several threads may use one object: see :ref:`threads`.
 
     Examples
     --------
@@ -203,7 +204,8 @@ class LOMTreeClassifier(OnlineClassifier):
     is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
     change the model. Weights are single precision.
 
-    Several threads may use one object: see :doc:`/threads`.
+    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    and :doc:`/running` for the random state and interruption. Several threads may use one object: see :ref:`threads`.
 
     References
     ----------

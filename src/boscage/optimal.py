@@ -55,9 +55,9 @@ class OptimalTreeClassifier(TreeClassifier):
     alpha : float, default=0.001
         Penalty of a leaf on the error share, at least 0.
     method : {"exact", "lookahead"}, default="exact"
-        "exact" searches until it has a proof or meets a limit. "lookahead" tries many cuts near
-        the root, judges each by looking two levels ahead again and again below it, solves the lowest levels where
-        that is affordable, and spends the same time again on the lower bound: usable for data of any size.
+        "exact" searches until it has a proof or meets a limit. "lookahead" is for data of any size: it tries many
+        splits near the root, completes each tree by a greedy search that looks two levels ahead, solves the lowest
+        levels exactly if they are small enough, and spends the same time again on the lower bound.
     time_limit : float or None, default=60
         Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
     memory_limit : int, str or None, default=None
@@ -96,6 +96,11 @@ class OptimalTreeClassifier(TreeClassifier):
         Sets of rows the search has looked at.
     classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
         As in every tree of this library.
+
+    Notes
+    -----
+    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    and :doc:`/running` for threads and interruption. Nothing is drawn at random.
 
     References
     ----------

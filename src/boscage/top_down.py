@@ -126,7 +126,9 @@ class TopDownTreeClassifier(TreeClassifier):
 
     Notes
     -----
-    Ctrl-C raises KeyboardInterrupt and leaves the estimator as it was; see :ref:`interrupting`.
+    See :doc:`/categories` for categories and missing values, :doc:`/weights` for sample and class weights, and
+    :doc:`/running` for the random state, threads and interruption. Ctrl-C raises KeyboardInterrupt and leaves the
+    estimator as it was.
 
     References
     ----------

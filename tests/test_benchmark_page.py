@@ -1,0 +1,53 @@
+"""The page of benchmarks and its charts follow from the kept results."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+@pytest.fixture
+def page(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    yield importlib.import_module("_page")
+    for name in ("_page", "_charts"):
+        sys.modules.pop(name, None)
+
+
+def test_the_page_is_that_of_the_results(page):
+    assert page.PAGE.read_text("utf-8") == page.text(RESULTS)
+
+
+def test_every_result_can_be_downloaded(page):
+    links = re.findall(r":download:`(\S+) <\.\./benchmarks/results/(\S+)>`", page.text(RESULTS))
+    assert sorted(links) == sorted((path.name, path.name) for path in RESULTS.glob("*.json"))
+
+
+def test_the_charts_are_those_of_the_results(page, tmp_path):
+    from _charts import CHARTS, digest, draw
+
+    draw(RESULTS, tmp_path)
+    for name, chart in CHARTS.items():
+        for folder in (tmp_path, ROOT / "docs" / "images"):
+            assert digest(RESULTS, chart) in (folder / f"{name}.svg").read_text("utf-8")
+
+
+def test_long_tables_are_not_shown(page, tmp_path):
+    machine = {"cpu": "a CPU", "cores": 2, "python": "3.11", "date": "today"}
+    rows = [{"data": f"set{i}", "s": i} for i in range(page.MOST_ROWS + 1)]
+    (tmp_path / "axis_long.json").write_text(
+        page.json.dumps({"title": "Long", "machine": machine, "rows": [*rows, {"data": "mean", "s": 123456}]})
+    )
+    (tmp_path / "axis_short.json").write_text(
+        page.json.dumps({"title": "Short", "machine": machine, "rows": [{"data": "seen", "wanted": "<= 1"}]})
+    )
+    text = page.text(tmp_path)
+    assert "set1" not in text
+    assert "123,456" in text
+    assert "seen" in text
+    assert "wanted" not in text
