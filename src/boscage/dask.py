@@ -203,7 +203,7 @@ class_weight, n_jobs, random_state, verbose
         known = LocalClassifier().get_params()
         local = LocalClassifier(**{name: value for name, value in self.get_params().items() if name in known})
         local.tree_, local.classes_, local.n_features_in_ = tree, self.classes_, self.n_features_in_
-        local.trajectory_ = self.trajectory_
+        local._impurity_unit = self._impurity_unit
         if hasattr(self, "feature_names_in_"):
             local.feature_names_in_ = self.feature_names_in_
         return local

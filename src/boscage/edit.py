@@ -221,11 +221,6 @@ class TreeEdit:
         for name in _STALE:
             twin.__dict__.pop(name, None)
         twin.tree_ = self.tree
-        if hasattr(self._owner, "trajectory_"):
-            from boscage.top_down import trajectory
-
-            first = float(self._owner.trajectory_["potential"][0])
-            twin.trajectory_ = trajectory(self.tree, float(self._start.impurity[0]) / first if first > 0 else 1.0)
         return twin
 
     @property

@@ -150,6 +150,8 @@ class TopDownTreeClassifier(TreeClassifier):
     |   |   |--- class: 2
     """
 
+    _impurity_unit: float  # impurity of two equal classes under the criterion of the fit
+
     def __init__(
         self,
         splits: str | SplitFamily = "axis",
@@ -332,7 +334,15 @@ class TopDownTreeClassifier(TreeClassifier):
     def _keep(self, tree: Tree, job: Job) -> None:
         if job.weight_exponent:
             tree = replace(tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent))
-        self._publish(job.data, tree_=tree, trajectory_=trajectory(tree, job.criterion.unit))
+        self._publish(job.data, tree_=tree, _impurity_unit=job.criterion.unit)
+
+    @property
+    def trajectory_(self) -> npt.NDArray[np.void]:
+        """Potential and training error before and after each split; not of a loaded model."""
+        tree = self._fitted()
+        if "_impurity_unit" not in self.__dict__:
+            raise AttributeError("trajectory_ belongs to a fit: a loaded model does not have it.")
+        return trajectory(tree, self._impurity_unit)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Grow the tree without pruning and return the path of its pruned subtrees.
