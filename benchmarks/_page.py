@@ -10,7 +10,7 @@ from _charts import CHARTS, draw
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = DOCS / "performance.rst"
-MOST_ROWS = 15  # of a table on the page; of longer ones only rows of means are shown
+MOST_ROWS = 8  # of a table on the page; of longer ones only rows of means are shown
 MOST_COLUMNS = 9
 _INTRO = """\
 Benchmarks
