@@ -70,8 +70,11 @@ class Stopper {
     states_.fetch_add(1, std::memory_order_relaxed);
   }
   void check() const {
-    give_up();
-    if (halted_.load(std::memory_order_relaxed) || interrupted() || out_of_states()) throw Stopped();
+    if (interrupted()) {
+      give_up();
+      throw Stopped();
+    }
+    if (halted_.load(std::memory_order_relaxed) || out_of_states()) throw Stopped();
     if (const auto now = Clock::now(); now >= deadline_ || past_pause(now)) throw Stopped();
   }
 
