@@ -100,8 +100,8 @@ def test_equality_looks_at_class_and_parameters():
         (
             "criterion",
             "foo",
-            "criterion='foo' is not known. Pass one of 'gini', 'entropy', 'log_loss', 'sqrt', 'modified_gini', "
-            "'separation', or an object from boscage.criteria.",
+            "criterion='foo' is not known. Pass one of 'gini', 'entropy', 'sqrt', 'modified_gini', 'separation', "
+            "or an object from boscage.criteria.",
         ),
         ("growth", 3, "growth=3 is not known. Pass one of 'best_first', 'heaviest_first', 'depth_first', or an"),
         ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', 'linear', or an object from"),

@@ -164,9 +164,19 @@ def register(role: str, name: str, **settings: Any) -> Callable[[_Part], _Part]:
 
 
 def names(role: str) -> list[str]:
-    """Return the short names of the parts of a role, in the order of registration."""
+    """Return the short names of the parts of a role, in the order of registration; second names are left out."""
     import_module(ROLES[role].module)
-    return list(ROLES[role].parts)
+    known = ROLES[role]
+    found: dict[tuple[type[Component], str], str] = {}
+    for name, part in known.parts.items():
+        found.setdefault((part, repr(known.settings.get(name))), name)
+    return list(found.values())
+
+
+def is_name(role: str, name: str) -> bool:
+    """Whether a part of the role has this name."""
+    import_module(ROLES[role].module)
+    return name in ROLES[role].parts
 
 
 @cache

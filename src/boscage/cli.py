@@ -465,11 +465,11 @@ def _table_for(tree: Any, data: str, drop: list[str] | None) -> Table:
 
 def _check_names(given: dict[str, Any]) -> None:
     """Refuse an unknown part as wrong usage, before any data is read."""
-    from boscage._component import names
+    from boscage._component import is_name, names
 
     for role, value in given.items():
         for name in [value] if isinstance(value, str) else value:
-            if name not in names(role):
+            if not is_name(role, name):
                 raise typer.BadParameter(
                     f"{name!r} is not known; choose from {', '.join(names(role))}", param_hint=f"--{role}"
                 )
