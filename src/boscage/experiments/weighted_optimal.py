@@ -58,7 +58,7 @@ BASE_STATES = 200_000  # of the unweighted tree whose errors make the weights
 # budgets p; then for each depth the number of draws and of states a search may explore
 SPEND: dict[str, tuple[tuple[int, ...], dict[int, tuple[int, int]]]] = {
     "quick": ((2, 10, 100), {4: (1, 20_000), 5: (1, 20_000)}),
-    "full": ((2, 3, 5, 8, 10, 15, 30, 100), {4: (5, 2_000_000), 5: (3, 150_000)}),
+    "full": ((2, 3, 5, 8, 10, 15, 30, 100), {4: (3, 2_000_000), 5: (3, 150_000)}),
 }
 
 
