@@ -16,7 +16,8 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang lint format bench docs sanitize sanitize-threads clean
+.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang lint format bench docs sanitize sanitize-python \
+  sanitize-threads sanitize-memory planted fuzz coverage clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 18
@@ -108,6 +109,42 @@ sanitize: $(VENV)/.deps  ## The C++ tests under address and undefined-behaviour 
 	! build/sanitize/core_test --plant-bug > build/sanitize/planted.log 2>&1
 	grep -q "AddressSanitizer" build/sanitize/planted.log
 
+# Python under the sanitizers: they are loaded first, and an interpreter in build/sanitize-python sees that build of the
+# module. CPython frees not all of its memory at exit. An error ends the process, so it cannot be missed.
+SANITIZED := ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)"
+# Left out: what runs no code of the core (documentation, web pages, pictures, data sets, tables of results) or runs the
+# same code again from another process (command line, Dask); and bounds on the memory of the process, which the
+# sanitizer multiplies.
+UNSANITIZED := docs examples benchmark_page html html_browser plot_views datasets datasets_optimal experiments compare \
+  theory_report whole_file cli walk dask package
+UNSANITIZED_CASES := test_batches.py::test_memory_does_not_grow_with_rows \
+  test_optimal_limits.py::test_memory_limit_holds_for_the_process
+
+build/sanitize-python/env/bin/python: $(VENV)/.deps CMakeLists.txt packaging/overlay.py $(CPP) $(wildcard src/boscage/*.py)
+	cmake -S . -B build/sanitize-python -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DBOSCAGE_SANITIZE=address
+	cmake --build build/sanitize-python
+	$(BIN)/python packaging/overlay.py build/sanitize-python
+	touch $@
+
+sanitize-python: build/sanitize-python/env/bin/python  ## The Python tests under address and undefined-behaviour sanitizers
+	$(SANITIZED) $< -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" -p no:cacheprovider --timeout 900 \
+	  $(UNSANITIZED:%=--ignore tests/test_%.py) $(UNSANITIZED_CASES:%=--deselect tests/%)
+
+# With Clang libFuzzer runs the targets, otherwise cpp/fuzz/driver.cpp does. New inputs go to build/fuzz/corpus.
+FUZZ_SECONDS ?= 60
+FUZZ_TARGETS ?= axis batches oblique online optimal predict stochastic
+fuzz: $(VENV)/.deps build/sanitize-python/env/bin/python  ## Fuzz every growth, prediction and the model loader, FUZZ_SECONDS each
+	cmake -S . -B build/fuzz -G Ninja $(if $(CLANG),-DCMAKE_CXX_COMPILER=$(CLANG)) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_FUZZ=ON \
+	  -DBOSCAGE_SANITIZE=address
+	cmake --build build/fuzz --target fuzz
+	for target in $(FUZZ_TARGETS); do \
+	  mkdir -p build/fuzz/corpus/$$target && echo "fuzzing $$target" && \
+	  build/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -max_len=2000 -timeout=60 -print_final_stats=1 -verbosity=0 \
+	    -artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target cpp/fuzz/corpus/$$target || exit 1; \
+	done
+	$(SANITIZED) build/sanitize-python/env/bin/python tests/fuzz_files.py --seconds $(FUZZ_SECONDS)
+
 sanitize-threads: $(VENV)/.deps  ## The C++ tests under the thread sanitizer
 	cmake -S . -B build/sanitize-threads -G Ninja -DBOSCAGE_PYTHON=OFF -DBOSCAGE_TESTS=ON -DBOSCAGE_SANITIZE=thread
 	cmake --build build/sanitize-threads --target core_test
@@ -115,6 +152,36 @@ sanitize-threads: $(VENV)/.deps  ## The C++ tests under the thread sanitizer
 	@echo "planted race: the sanitizer must stop this run"
 	! build/sanitize-threads/core_test --plant-race > build/sanitize-threads/planted.log 2>&1
 	grep -q "ThreadSanitizer: data race" build/sanitize-threads/planted.log
+
+# Only Clang watches for memory that is read before it is written. The fuzz targets use no part of libstdc++ that was
+# compiled without it; libFuzzer itself does where it is given a folder, so it gets files.
+sanitize-memory: $(VENV)/.deps  ## The fuzz corpus under the memory sanitizer (Clang)
+	@test -n "$(CLANG)" || { echo "no clang++ here; name one: make sanitize-memory CLANG=clang++-16"; exit 1; }
+	cmake -S . -B build/sanitize-memory -G Ninja -DCMAKE_CXX_COMPILER=$(CLANG) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_FUZZ=ON \
+	  -DBOSCAGE_SANITIZE=memory
+	cmake --build build/sanitize-memory --target fuzz
+	for target in $(FUZZ_TARGETS); do \
+	  build/sanitize-memory/fuzz_$$target cpp/fuzz/corpus/$$target/* > build/sanitize-memory/$$target.log 2>&1 || \
+	    { tail -40 build/sanitize-memory/$$target.log; exit 1; }; \
+	  echo "$$target: no uninitialised memory"; \
+	done
+
+planted: fuzz sanitize-threads sanitize-memory  ## A planted bug of each class must be found
+	$(BIN)/python tests/planted.py
+
+build/coverage/env/bin/python: $(VENV)/.deps CMakeLists.txt packaging/overlay.py $(CPP)
+	cmake -S . -B build/coverage -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python -DBOSCAGE_SANITIZE=coverage \
+	  -DBOSCAGE_TESTS=ON
+	cmake --build build/coverage --target all core_test
+	$(BIN)/python packaging/overlay.py build/coverage
+	touch $@
+
+coverage: build/coverage/env/bin/python  ## Lines and branches of C++ that the tests run
+	find build/coverage -name '*.gcda' -delete
+	build/coverage/core_test
+	$< -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" -p no:cacheprovider --timeout 900 \
+	  $(UNSANITIZED:%=--ignore tests/test_%.py)
+	$(BIN)/python packaging/covered.py build/coverage --missing
 
 clean:  ## Remove everything that was built, the environment included
 	rm -rf build dist out $(VENV) docs/_build docs/api/generated docs/auto_examples

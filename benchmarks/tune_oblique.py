@@ -25,9 +25,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from _measure import RESULTS, geometric_mean, machine, report
 from boscage import TopDownTreeClassifier, WeightedOblique
-from boscage._predict import predict_class
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments._runner import markdown_table
+from boscage.model.predict import predict_class
 from boscage.pruning import prune_bits
 from boscage.splits.wodt import AUTO_BITS
 

@@ -1,6 +1,33 @@
 """Order of the gallery: from the first tree to special subjects; new examples come last."""
 
-ORDER = ["first_tree", "boundaries", "weights", "ensembles", "optimal", "stream", "own_parts", "theory"]
+ORDER = [
+    "first_tree",
+    "table",
+    "boundaries",
+    "explain",
+    "edit",
+    "few_terms",
+    "compare",
+    "tuning",
+    "pruning",
+    "importances",
+    "missing",
+    "weights",
+    "imbalance",
+    "regression",
+    "forest",
+    "ensembles",
+    "linear_leaves",
+    "polish",
+    "lookahead",
+    "optimal",
+    "optimal_sizes",
+    "stream",
+    "batches",
+    "database",
+    "own_parts",
+    "theory",
+]
 
 
 class Order:

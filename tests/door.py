@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from boscage._column_kinds import CategoryRule
-from boscage._validation import fit_data, predict_data, set_data_attributes
+from boscage.data.column_kinds import CategoryRule
+from boscage.data.validation import fit_data, predict_data, set_data_attributes
 
 
 class Door(ClassifierMixin, BaseEstimator):

@@ -11,7 +11,8 @@ import itertools
 
 import numpy as np
 
-from boscage._weights import snap_weights
+from boscage.criteria import Poisson, Tweedie
+from boscage.data.weights import snap_weights
 
 TOLERANCE = 1e-9
 
@@ -76,17 +77,58 @@ def candidates(X, n_categories, min_rows, min_weight, w):
                 yield left
 
 
-def best_gain(X, y, w, criterion, n_classes, n_categories, min_rows=1, min_weight=0.0):
-    """Largest gain over all valid tests, None if there is none."""
+class ClassRows:
+    """Classes of training rows, and what a criterion says about any of them."""
+
+    def __init__(self, y, w, criterion, n_classes):
+        self.y, self.w, self.criterion, self.n_classes = np.asarray(y), w, criterion, n_classes
+
+    def sums(self, rows):
+        return class_weights(self.y[rows], self.w[rows], self.n_classes)
+
+    def value(self, rows):
+        return self.sums(rows) / self.sums(rows).sum()
+
+    def potential(self, rows):
+        return float(self.criterion.total(self.sums(rows)))
+
+    def is_mixed(self, rows):
+        return np.count_nonzero(self.sums(rows)) > 1
+
+    def gain(self, right, left):
+        """Gain of a test, None if it is not valid."""
+        return float(self.criterion.split_gain(self.sums(right), self.sums(left)))
+
+
+class NumberRows(ClassRows):
+    """The same for numbers."""
+
+    def __init__(self, y, w, criterion):
+        super().__init__(y, w, criterion, 0)
+        self.y = self.y.reshape(len(self.y), -1)
+
+    def value(self, rows):
+        return np.atleast_1d(self.criterion.value(self.y[rows], self.w[rows]))
+
+    def potential(self, rows):
+        return self.criterion.impurity(self.y[rows], self.w[rows]) * self.w[rows].sum()
+
+    def is_mixed(self, rows):
+        return (self.y[rows] != self.y[rows][0]).any()
+
+    def gain(self, right, left):
+        if isinstance(self.criterion, (Poisson, Tweedie)) and not (self.y[right].any() and self.y[left].any()):
+            return None
+        return self.potential(np.concatenate([right, left])) - self.potential(right) - self.potential(left)
+
+
+def best_gain(X, target, here, n_categories, min_rows=1, min_weight=0.0):
+    """Largest gain over all valid tests of the rows ``here``, None if there is none."""
     gains = [
-        float(
-            criterion.split_gain(
-                class_weights(y[~left], w[~left], n_classes), class_weights(y[left], w[left], n_classes)
-            )
-        )
-        for left in candidates(X, n_categories, min_rows, min_weight, w)
+        target.gain(here[~left], here[left])
+        for left in candidates(X, n_categories, min_rows, min_weight, target.w[here])
     ]
-    return max(gains, default=None)
+    return max((gain for gain in gains if gain is not None), default=None)
 
 
 def mix(z):
@@ -123,41 +165,42 @@ def paths(tree):
     return path
 
 
-def check_grown(tree, X, y, w, criterion, order="best_first", min_split=2, sample=None, **limits):
+def check_grown(tree, X, y, w, criterion, order="best_first", min_split=2, sample=None, tolerance=1e-12, **limits):
     """Raise AssertionError unless the tree is what slow growing could have made.
 
     ``sample``: (seed, max_features) of trees that look at some columns only.
     """
-    n_classes, n_categories = tree.n_classes, tree.schema.n_categories
+    n_categories = tree.schema.n_categories
     X, w = np.asarray(X), np.ones(len(X)) if w is None else np.asarray(w, float)
     keep = w > 0
     X, y, w = X[keep], np.asarray(y)[keep], snap_weights(w[keep])
+    target = NumberRows(y, w, criterion) if tree.target == "numbers" else ClassRows(y, w, criterion, tree.n_classes)
     rows, best, gain = node_rows(tree, X), {}, {}
+    size, unit = np.abs(tree.value).max(), target.potential(np.arange(len(X)))
     max_depth, max_leaves = limits.pop("max_depth", None), limits.pop("max_leaf_nodes", None)
     for node, here in rows.items():
-        weights = class_weights(y[here], w[here], n_classes)
+        weight = w[here].sum()
         assert tree.n_node_samples[node] == len(here)
-        np.testing.assert_allclose(tree.weighted_n_node_samples[node], weights.sum(), rtol=1e-12)
-        np.testing.assert_allclose(tree.value[node], weights / weights.sum(), atol=1e-12)
-        np.testing.assert_allclose(tree.impurity[node], criterion.total(weights) / weights.sum(), atol=1e-12)
+        np.testing.assert_allclose(tree.weighted_n_node_samples[node], weight, rtol=1e-12)
+        np.testing.assert_allclose(tree.value[node], target.value(here), atol=tolerance * size)
+        impurity = target.potential(here) / weight
+        np.testing.assert_allclose(tree.impurity[node], impurity, atol=tolerance * max(1.0, unit / w.sum()))
         best[node] = None
         is_deep = max_depth is not None and tree.depth[node] >= max_depth
-        if np.count_nonzero(weights) > 1 and not is_deep and len(here) >= min_split:
+        if target.is_mixed(here) and not is_deep and len(here) >= min_split:
             columns = list(range(X.shape[1]))
             if sample is not None:
                 columns = column_order(sample[0], paths(tree)[node], X.shape[1])
                 columns = sampled_columns(X[here], w[here], n_categories, columns, sample[1], **limits)
                 assert tree.feature[node] in [-1, *columns]
-            part, kinds = X[np.ix_(here, columns)], n_categories[columns]
-            best[node] = best_gain(part, y[here], w[here], criterion, n_classes, kinds, **limits)
+            best[node] = best_gain(X[np.ix_(here, columns)], target, here, n_categories[columns], **limits)
         if tree.children_left[node] >= 0:
-            sides = [rows[child] for child in (tree.children_right[node], tree.children_left[node])]
-            gain[node] = float(criterion.split_gain(*[class_weights(y[s], w[s], n_classes) for s in sides]))
+            gain[node] = target.gain(rows[tree.children_right[node]], rows[tree.children_left[node]])
             assert best[node] is not None
-            assert gain[node] >= best[node] - TOLERANCE * criterion.total(weights), (node, gain[node], best[node])
+            assert gain[node] >= best[node] - TOLERANCE * target.potential(here), (node, gain[node], best[node])
         elif max_leaves is None:
             assert best[node] is None, f"node {node} could be split"
-    check_order(tree, best, order, w.sum())
+    check_order(tree, best, order, max(w.sum(), unit))
     if max_leaves is not None:
         assert tree.n_leaves <= max_leaves
         assert tree.n_leaves == max_leaves or all(best[leaf] is None for leaf in tree.leaves)

@@ -115,6 +115,18 @@ def random_tree(
     )
 
 
+def chain(n):
+    """A tree of n nodes (an odd number) as deep as can be: x in (i - 1, i] has a leaf of its own."""
+    left, right, feature = (np.full(n, -1, np.int32) for _ in range(3))
+    inner = np.arange(0, n - 1, 2)
+    left[inner], right[inner], feature[inner] = inner + 1, inner + 2, 0
+    threshold = np.zeros(n)
+    threshold[inner] = inner / 2
+    value = np.eye(3)[np.arange(n) % 3]
+    ones = np.ones(n)
+    return Tree(left, right, feature, threshold, value, ones.astype(np.int64), ones, 0 * ones, Schema(1))
+
+
 def random_forest(seed, count, *, d=3, k=2, categories=True, target="classes", splits=4):
     """Trees of all kinds over the same columns."""
     rng = np.random.default_rng(seed)

@@ -22,13 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boscage import Axis, IncompatibleParts, StochasticLinear, TopDownTreeClassifier, load
-from boscage._csv import read_csv
-from boscage._weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.batches.files import read_ahead
 from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
 from boscage.batches.source import open_source
 from boscage.batches.threads import Workers
+from boscage.data.csv import read_csv
+from boscage.data.weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.datasets import DataFileError
 
 
@@ -498,7 +498,7 @@ def test_what_can_be_read_only_once_is_refused_at_once():
         ("nowhere.parquet", {"target": "y"}, FileNotFoundError, "no such file"),
         ("nowhere-*.parquet", {"target": "y"}, FileNotFoundError, "no file has such a name"),
         ([(np.ones((0, 2)), np.ones(0))], {}, ValueError, "no rows"),
-        ([(np.ones((3, 2)), [0, 1])], {}, ValueError, "3 rows of X and 2 labels"),
+        ([(np.ones((3, 2)), [0, 1])], {}, ValueError, "3 rows of X and 2 of y"),
         ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 3)), [0, 1])], {}, ValueError, "one has 2 columns"),
         ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 2)), [0, 1], [1, 1])], {}, ValueError, "some batches have weights"),
         ([(np.ones((2, 2)), [0, 1]), (np.ones((2, 2)), ["a", "b"])], {}, ValueError, "batches differ: y holds"),

@@ -51,3 +51,10 @@ def test_long_tables_are_not_shown(page, tmp_path):
     assert "123,456" in text
     assert "seen" in text
     assert "wanted" not in text
+
+
+def test_the_page_of_accuracies_is_that_of_the_cells(page):
+    import accuracy_report
+
+    assert accuracy_report.PAGE.read_text(encoding="utf-8") == accuracy_report.page(RESULTS / "accuracy")
+    assert accuracy_report.means(RESULTS / "accuracy" / "classification")["iris"].keys() >= {"Forest", "ExtraTrees-500"}

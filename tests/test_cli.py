@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -97,6 +98,17 @@ def test_version_and_help(run):
         ["reproduce", "novel"],
         ["reproduce", "wodt", "--table", "99"],
         ["reproduce", "wodt", "--budget", "none"],
+        ["fit", "iris", "-o", "m", "--model", "oak"],
+        ["fit", "iris", "-o", "m", "--task", "clustering"],
+        ["fit", "iris", "-o", "m", "--model", "optimal", "--task", "regression"],
+        ["fit", "iris", "-o", "m", "--model", "optimal", "--splits", "axis"],
+        ["fit", "iris", "-o", "m", "--model", "optimal", "--max-bins", "4"],
+        ["fit", "iris", "-o", "m", "--model", "online", "--batches"],
+        ["fit", "iris", "-o", "m", "--set", "alpha"],
+        ["fit", "iris", "-o", "m", "--set", "alpha=1"],
+        ["fit", "iris", "-o", "m", "--set", "splits__bins=1"],
+        ["fit", "iris", "-o", "m", "--set", "max_depth__x=1"],
+        ["compare", "iris", "--metric", "beauty"],
         ["compare", "iris", "--folds", "1"],
         ["compare", "iris", "--splits", "diagonal"],
         ["predict", "m"],
@@ -286,6 +298,100 @@ def test_parts_and_limits_reach_the_tree(run):
     assert {cell for row in rows for cell in row.split(",")[1:]} == {"0.0", "1.0"}
 
 
+@pytest.mark.parametrize(
+    ("model", "settings", "cls", "parameters"),
+    [
+        ("tree", ["splits__scale=unit", "min_samples_split=4"], "TopDownTreeClassifier", {"min_samples_split": 4}),
+        ("forest", ["n_estimators=3", "bootstrap=bayesian"], "ForestClassifier", {"n_estimators": 3}),
+        ("optimal", ["alpha=0.02", "time_limit=null"], "OptimalTreeClassifier", {"alpha": 0.02, "time_limit": None}),
+        ("online", ["n_passes=2", "scaling=auto"], "OnlineTreeClassifier", {"n_passes": 2, "scaling": "auto"}),
+        ("lomtree", ["max_internal_nodes=7"], "LOMTreeClassifier", {"max_internal_nodes": 7}),
+    ],
+)
+def test_every_estimator_can_be_fitted_with_all_its_parameters(run, flowers, model, settings, cls, parameters):
+    options = [option for text in settings for option in ("--set", text)]
+    options += ["--splits", "stochastic"] if model == "tree" else []
+    result = run("fit", flowers, "-t", "species", "-o", "m", "--model", model, *options)
+    assert "training accuracy" in result.stderr
+    fitted = boscage.load("m")
+    assert type(fitted).__name__ == cls
+    assert fitted.get_params().items() >= parameters.items()
+    if model == "tree":
+        assert fitted.splits.scale == "unit"
+    if model == "optimal":
+        assert "proven optimal" in result.stderr
+    assert len(run("predict", "m", flowers).stdout.splitlines()) == 151
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("m.h", "/"),
+        ("m.sql", "CASE"),
+        ("m.json", "{"),
+        ("m.html", "<!doctype"),
+        ("m.txt", "|---"),
+        ("m.dot", "digraph"),
+    ],
+)
+def test_export_by_suffix(run, tmp_path, flowers, name, begins):
+    run("fit", flowers, "-t", "species", "-o", "m", "--max-leaf-nodes", "4")
+    assert run("export", "m", "-o", name).stderr.endswith(f"wrote {name}\n")
+    assert (tmp_path / name).read_text().lstrip().startswith(begins)
+
+
+def test_export_refusals(run, flowers):
+    run("fit", flowers, "-t", "species", "-o", "m", "--max-leaf-nodes", "4")
+    assert "suffix" in fails(run, "export", "m", "-o", "m.xyz")
+    run("export", "m", "-o", "m.xyz", "--format", "text")
+    assert "format must be one of" in fails(run, "export", "m", "-o", "m.txt", "--format", "poem")
+    assert "there is no folder" in fails(run, "export", "m", "-o", "none/m.txt")
+
+
+def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "b": rng.choice(["x", "y"], 80)})
+    frame["price"] = 3 * frame.a + (frame.b == "x") + 0.01 * rng.normal(size=80)
+    frame.to_csv("t.csv", index=False)
+    result = run("fit", "t.csv", "-t", "price", "-o", "m", "--max-leaf-nodes", "6", "--json")
+    assert "target 'price' holds numbers: regression (--task classification" in result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["task"], summary["leaves"]) == ("regression", 6)
+    assert "training R²" in result.stderr
+    model = boscage.load("m")
+    assert type(model).__name__ == "TopDownTreeRegressor"
+    predicted = [float(line) for line in run("predict", "m", "t.csv").stdout.splitlines()[1:]]
+    np.testing.assert_allclose(predicted, model.predict(frame[["a", "b"]]))
+    assert summary["training_r2"] == pytest.approx(model.score(frame[["a", "b"]], frame.price))
+    assert json.loads(run("predict", "m", "t.csv", "--json").stdout) == {"prediction": predicted}
+    assert "has no probabilities" in fails(run, "predict", "m", "t.csv", "--proba")
+    assert "a <=" in run("show", "m").stdout
+    run("explain", "m", "t.csv", "--row", "3")
+    assert "cannot do regression; --model tree or forest can" in run(
+        "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online", "--task", "regression", code=2
+    ).stderr.replace("\n", " ")
+    assert "pass --task regression" in fails(run, "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online").lower()
+
+
+def test_options_of_other_models_name_what_there_is(run):
+    message = " ".join(run("fit", "iris", "-o", "m", "--model", "online", "--max-depth", "3", code=2).stderr.split())
+    assert "--max-depth" in message
+    assert "does not go with --model online: OnlineTreeClassifier has beam_width, class_weight" in message
+
+
+def test_explain_a_row(run, flowers):
+    run("fit", flowers, "-t", "species", "-o", "m", "--max-leaf-nodes", "3")
+    text = run("explain", "m", flowers, "--row", "150").stdout
+    assert text.startswith("virginica (probability 0.98) because\n  pl = 5.1 > ")
+    record = json.loads(run("explain", "m", flowers, "--row", "150", "--json").stdout)
+    total = np.array(record["base"]) + np.sum(list(record["contributions"].values()), axis=0)
+    np.testing.assert_allclose(total, record["prediction"])
+    assert record["outputs"] == ["setosa", "versicolor", "virginica"]
+    assert "has 150 rows" in run("explain", "m", flowers, "--row", "151", code=2).stderr
+    run("fit", flowers, "-t", "species", "-o", "n", "--model", "online")
+    assert "no single tree to explain" in fails(run, "explain", "n", flowers)
+
+
 def test_same_seed_same_bytes_whatever_the_threads(run, tmp_path):
     for jobs in (1, 2):
         run("fit", "wdbc", "-o", f"m{jobs}", "--n-jobs", jobs)
@@ -378,9 +484,14 @@ def test_markup_in_names_is_text(run, tmp_path):
 
 def test_compare_writes_table_json_and_picture(run, tmp_path):
     result = run("compare", "iris", "--folds", "3", "--criterion", "gini", "--splits", "axis")
-    families = [line.split("  ")[0] for line in result.stdout.splitlines()[2:]]
-    families = [family for family in families if family not in ("obliquetree", "contree")]  # where they are installed
-    assert sorted(families) == ["axis", "online", "optimal", "sklearn logistic", "sklearn tree", "sklearn tree"]
+    lines = result.stdout.splitlines()
+    end = next(k for k, line in enumerate(lines) if line.startswith(("Smallest tree", "Best accuracy")))
+    families = [line.split("  ")[0] for line in lines[2:end]]
+    peers = ("obliquetree", "contree", "lightgbm", "xgboost")  # where they are installed
+    assert sorted(family for family in families if family not in peers) == [
+        "axis", "forest", "online", "optimal", "sklearn boosting", "sklearn forest", "sklearn logistic", "sklearn tree",
+        "sklearn tree",
+    ]  # fmt: skip
     assert result.stderr == "wrote compare.json, compare.png and compare.html in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr
     record = json.loads((tmp_path / "boscage-compare" / "compare.json").read_text())
@@ -392,7 +503,30 @@ def test_compare_writes_table_json_and_picture(run, tmp_path):
 def test_compare_a_csv_file_as_json(run, flowers):
     record = json.loads(run("compare", flowers, "--target", "species", "--out", "o", "--folds", "2", "--json").stdout)
     assert record["data"]["name"] == "flowers"
-    assert all(row["status"] == "ok" for row in record["contenders"])
+    assert {row["status"] for row in record["contenders"]} <= {"ok", "not run"}
+    assert all(row["error"] for row in record["contenders"] if row["status"] == "not run")
+
+
+def test_compare_by_another_metric(run, flowers):
+    options = ["--splits", "axis", "--criterion", "gini", "--folds", "2", "--metric", "log_loss"]
+    result = run("compare", flowers, "-t", "species", *options)
+    assert "log-loss ± sd" in result.stdout
+    assert "best log-loss" in result.stdout.lower()
+    assert "metric='rmse' is not known for classification" in fails(
+        run, "compare", flowers, "-t", "species", "--metric", "rmse"
+    )
+
+
+def test_compare_recognises_a_numeric_target(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.choice(["x", "y"], 60)})
+    frame["price"] = frame.a + (frame.b == "x") + 0.01 * rng.normal(size=60)
+    frame.to_csv("t.csv", index=False)
+    result = run("compare", "t.csv", "-t", "price", "--folds", "2")
+    assert "target 'price' holds numbers: regression" in result.stderr
+    assert "RMSE ± sd" in result.stdout
+    assert "axis    squared_error" in " ".join(result.stdout.split()).replace("axis squared", "axis    squared")
+    assert re.search("not run: .*online.*: predicts classes, not numbers", result.stdout)
 
 
 def test_compare_goes_on_after_an_interrupt(run, tmp_path, monkeypatch):

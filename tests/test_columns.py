@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from boscage import Axis, IncompatibleParts, TopDownTreeClassifier, load
-from boscage._component import names
+from boscage.base.component import names
 from boscage.criteria import Gini
-from boscage.top_down import _seed_of
+from boscage.engine.top_down import _seed_of
 from reference_grow import check_grown, column_order
 
 ARRAYS = ("children_left", "children_right", "feature", "threshold", "missing_go_to_left", "value", "impurity")

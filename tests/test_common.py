@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from boscage import Frequency, IncompatibleParts, Linear, Polish, TopDownTreeClassifier, WeightedOblique
-from boscage._component import names, resolve
+from boscage.base.component import names, resolve
 
 ROLES = ["splits", "criterion", "growth", "leaf"]
 

@@ -14,10 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from boscage import _component
-from boscage._compare_files import as_record, write_json, write_picture
-from boscage._compare_html import write_report
-from boscage._compare_table import comparison_notes, comparison_table, seconds
+from boscage.base import component as _component
 from boscage.compare import (
     Contender,
     Result,
@@ -27,14 +24,19 @@ from boscage.compare import (
     corrected_t_test,
     peer_contenders,
     run_comparison,
-    scikit_learn_contenders,
     standings,
     top_down_contenders,
+    trade_off,
 )
+from boscage.compare._files import as_record, write_json, write_picture
+from boscage.compare._page import write_report
+from boscage.compare._table import comparison_notes, comparison_table, seconds
 from boscage.datasets import load_dataset
 from boscage.splits.axis import Axis
 
 SMALL = Settings(folds=3)
+PEERS = ("obliquetree", "contree", "lightgbm", "xgboost")
+NO_TREES = ("forest", "sklearn logistic", "sklearn forest", "sklearn boosting", "online", "lightgbm", "xgboost")
 
 
 def task_of(name):
@@ -58,7 +60,7 @@ class Warner(DecisionTreeClassifier):
 
 
 def timeless(results):
-    return [(r.name, r.accuracy, r.leaves, r.depth, r.error, r.warnings) for r in results]
+    return [(r.name, r.scores, r.leaves, r.depth, r.error, r.warnings) for r in results]
 
 
 def test_contenders_are_every_part_that_is_registered_and_scikit_learn():
@@ -68,7 +70,9 @@ def test_contenders_are_every_part_that_is_registered_and_scikit_learn():
         assert any(name.startswith(family) for name in names), family
     for criterion in ("gini", "entropy", "sqrt", "modified_gini", "separation"):
         assert f"axis {criterion}" in names
-    assert names[-4:] == ["optimal depth 3", "sklearn tree gini", "sklearn tree entropy", "sklearn logistic"]
+    rest = ["optimal depth 3", "sklearn tree gini", "sklearn tree entropy", "sklearn logistic", "sklearn forest"]
+    rest += ["sklearn boosting", "obliquetree", "contree depth 3", "lightgbm", "xgboost"]
+    assert names[-10:] == rest
 
 
 def test_a_family_added_later_appears_by_itself(monkeypatch):
@@ -76,15 +80,20 @@ def test_a_family_added_later_appears_by_itself(monkeypatch):
         needs = frozenset({"gini"})
 
     monkeypatch.setitem(_component.ROLES["splits"].parts, "later", Later)
-    names = [contender.name for contender in top_down_contenders(task_of("iris"), SMALL)]
-    # What does not go together by declaration is left out and not shown as a failure.
-    assert [name for name in names if name.startswith("later")] == ["later gini"]
+    later = [c for c in top_down_contenders(task_of("iris"), SMALL) if c.family == "later"]
+    # What does not go together by declaration is listed with the reason and not shown as a failure.
+    assert [c.name for c in later if not c.unavailable] == ["later gini"]
+    reasons = {c.unavailable for c in later if c.unavailable}
+    assert all("it needs" in reason for reason in reasons)
+    results = list(run_comparison(task_of("iris"), SMALL, later))
+    assert [r.name for r in results if r.status == "not run"] == [c.name for c in later if c.unavailable]
 
 
 @pytest.mark.parametrize(("classes", "label"), [(160, "linear"), (161, "class tree")])
 def test_the_online_row_says_whether_it_has_a_tree(classes, label):
     rows = np.arange(2.0 * classes)[:, None]
-    chosen = contenders(Task("many", rows, np.arange(2 * classes) % classes), Settings())
+    task = Task("many", rows, np.arange(2 * classes) % classes, kind="classification")
+    chosen = contenders(task, Settings())
     (online,) = [contender for contender in chosen if contender.family == "online"]
     assert online.name == f"online {label}"
     model = online.make().fit(rows, np.arange(2 * classes) % classes)[-1]
@@ -93,30 +102,35 @@ def test_the_online_row_says_whether_it_has_a_tree(classes, label):
 
 def test_estimators_carry_the_settings():
     settings = Settings(seed=7, n_jobs=2, max_depth=3, max_leaf_nodes=9, min_samples_leaf=4)
+    ensembles = ("forest", "sklearn logistic", "sklearn forest", "sklearn boosting", "online", *PEERS)
     for contender in contenders(task_of("promoters"), settings):
         model = contender.make()
         parameters = model[-1].get_params() if hasattr(model, "steps") else model.get_params()
         if contender.family == "optimal":
             assert (parameters["max_depth"], parameters["n_jobs"]) == (3, 2)
-        elif contender.family not in ("sklearn logistic", "online"):
+        elif contender.family not in ensembles:
             assert [parameters[name] for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")] == [3, 9, 4]
             assert parameters["random_state"] == 7
         if contender.is_part:
             assert parameters["n_jobs"] == 2
             one_hot = hasattr(model, "steps")  # for families that take numbers only
             assert parameters["categorical_features"] == ("from_dtype" if one_hot else list(range(57)))
+            assert one_hot == (contender.family == "stochastic")
 
 
 @pytest.mark.parametrize("name", ["iris", "heart-disease", "promoters", "tic-tac-toe"])
 def test_every_contender_runs_on_numbers_missing_cells_and_categories(name):
     results = list(run_comparison(task_of(name), SMALL))
-    assert [result.error for result in results if result.error] == []
+    assert [result.error for result in results if result.status == "failed"] == []
+    assert {result.family for result in results if result.status == "not run"} <= {*PEERS, "stochastic"}
     majority = np.bincount(load_dataset(name).y).max() / len(load_dataset(name).y)
     for result in results:
-        assert len(result.accuracy) == 3
+        if not result.was_run:
+            continue
+        assert all(len(result.scores[name]) == 3 for name in ("accuracy", "balanced_accuracy"))
         assert result.mean("accuracy") > (majority - 0.15 if name == "heart-disease" else majority)
         assert all(time >= 0 for time in result.fit_seconds + result.predict_seconds)
-        assert bool(result.leaves) == (result.family not in ("sklearn logistic", "online"))
+        assert bool(result.leaves) == (result.family not in NO_TREES)
         assert all(depth < leaves for depth, leaves in zip(result.depth, result.leaves, strict=True))
 
 
@@ -132,7 +146,7 @@ def test_accuracy_is_what_the_folds_say():
     task = task_of("heart")
     dummy = Contender("dummy", "", lambda: DummyClassifier(strategy="most_frequent"))
     (result,) = run_comparison(task, Settings(folds=5, repeats=2), [dummy])
-    assert len(result.accuracy) == 10
+    assert len(result.score) == 10
     assert result.mean("accuracy") == pytest.approx(150 / 270)
     assert result.sd("accuracy") == pytest.approx(0, abs=1e-12)
 
@@ -140,7 +154,7 @@ def test_accuracy_is_what_the_folds_say():
 def test_failures_and_warnings_do_not_stop_the_rest():
     chosen = [Contender("bad", "", Broken), tree(), Contender("loud", "", Warner)]
     bad, good, loud = run_comparison(task_of("iris"), SMALL, chosen)
-    assert (bad.error, bad.accuracy) == ("no luck", [])
+    assert (bad.error, bad.status, bad.score) == ("no luck", "failed", [])
     assert good.error == ""
     assert loud.warnings == ["UserWarning: careful"]
 
@@ -184,7 +198,7 @@ def test_rare_classes_do_not_warn():
 def test_files(tmp_path):
     task = task_of("iris")
     results = list(run_comparison(task, SMALL, [tree(max_depth=2), Contender("bad", "", Broken)]))
-    results += list(run_comparison(task, SMALL, list(scikit_learn_contenders(task, SMALL))[-1:]))
+    results += list(run_comparison(task, SMALL, [c for c in contenders(task, SMALL) if c.name == "sklearn logistic"]))
     record = as_record(task, SMALL, results, interrupted=False)
     write_json(tmp_path / "c.json", record)
     write_picture(tmp_path / "c.png", task, results)
@@ -194,12 +208,14 @@ def test_files(tmp_path):
     good, bad, linear = record["contenders"]
     assert good["status"] == "ok"
     assert good["accuracy"]["mean"] == pytest.approx(np.mean(good["accuracy"]["folds"]))
-    assert (bad["status"], bad["error"], bad["accuracy"]["mean"]) == ("failed", "no luck", None)
+    assert (bad["status"], bad["error"], "accuracy" in bad) == ("failed", "no luck", False)
     assert linear["leaves"] == {"mean": None, "sd": None, "folds": []}
     assert bad["behind_best"] is None
     assert linear["behind_best"] == {"accuracy": 0.0, "p": 1.0}
     assert 0 <= good["behind_best"]["p"] <= 1
-    assert good["accuracy"]["half_width"] > 0
+    assert good["half_width"] > 0
+    assert record["metric"] == "accuracy"
+    assert record["trade_off"]["tree"] == "tree gini"
     assert record["data"]["rows"] == 150
 
 
@@ -212,10 +228,12 @@ def test_table_is_sorted_and_fits_a_terminal():
     from rich.console import Console
 
     results = [
-        Result("stochastic", "modified_gini", [0.5, 0.7], [10, 12], [3, 3], [123.0, 456.0], [1e-5, 1e-5]),
+        Result("stochastic", "modified_gini", {"accuracy": [0.5, 0.7]}, [10, 12], [3, 3], [123.0, 456.0], [1e-5, 1e-5]),
         Result("bad", "gini", error="[red]reason[/red]"),
-        Result("sklearn logistic", "", [0.9, 0.9], fit_seconds=[1.0, 2.0], predict_seconds=[0.01, 0.02]),
-        Result("axis", "gini", [0.5, 0.7], [4, 4], [2, 2], [0.1, 0.1], [0.1, 0.1], warnings=["W: a", "W: b"]),
+        Result("sklearn logistic", "", {"accuracy": [0.9, 0.9]}, fit_seconds=[1.0, 2.0], predict_seconds=[0.01, 0.02]),
+        Result(
+            "axis", "gini", {"accuracy": [0.5, 0.7]}, [4, 4], [2, 2], [0.1, 0.1], [0.1, 0.1], warnings=["W: a", "W: b"]
+        ),
     ]
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(comparison_table(results))
@@ -268,13 +286,13 @@ def test_folds_that_agree():
 
 def steady(name, accuracy, leaves=3):
     wobble = [0.001, -0.001, 0.0, 0.001, -0.001]
-    return Result(name, "", [accuracy + w for w in wobble], [leaves] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
+    return Result(name, "", {"accuracy": [accuracy + w for w in wobble]}, [leaves] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
 
 
 def test_standings_and_stars():
     from rich.console import Console
 
-    noisy = Result("noisy", "", [0.99, 0.7, 0.95, 0.8, 0.9], [3] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
+    noisy = Result("noisy", "", {"accuracy": [0.99, 0.7, 0.95, 0.8, 0.9]}, [3] * 5, [2] * 5, [0.1] * 5, [0.1] * 5)
     results = [steady("bad", 0.6), steady("good", 0.9), noisy, Result("broken", "", error="x"), steady("big", 0.9, 9)]
     where = standings(results, Settings())
     assert set(where) == {"bad", "good", "noisy", "big"}
@@ -308,11 +326,13 @@ def test_the_page_shows_every_family_and_nothing_from_outside(tmp_path):
     assert "&lt;i&gt;bad&lt;/i&gt;" in outside
     assert "&lt;script&gt;x&lt;/script&gt;" in outside
     assert not re.search(r"(src|href)=.?(http|//)", outside)
-    assert outside.count("<tr") == 1 + len(results)
-    assert outside.count("<details") == len({c.family for c in chosen} - {"sklearn logistic", "online", "<i>bad</i>"})
+    run = [result for result in results if result.was_run]
+    assert outside.count("<tr") == 1 + len(run)
+    assert all(result.name in outside for result in results if not result.was_run), "with the reason"
+    assert outside.count("<details") == len({r.family for r in run} - {*NO_TREES, "<i>bad</i>"})
     assert outside.count("<details open") == 1
     assert "data:image/svg+xml;base64," in outside
-    assert "Most accurate: <strong>" in outside
+    assert "Smallest tree within one standard error of the best accuracy" in outside
     assert "|--- " in outside, "scikit-learn's tree as text"
 
 
@@ -325,12 +345,19 @@ def test_the_page_without_results_or_trees(tmp_path):
     assert "<details" not in text.split("<script")[0]
 
 
-def test_categories_are_named_in_trees_of_the_page(tmp_path):
+def test_categories_and_classes_are_named_in_trees_of_the_page(tmp_path):
     data = load_dataset("tic-tac-toe")
-    task = Task("t", data.X, data.y, data.categorical_features, "", tuple(data.feature_names))
-    chosen = [c for c in contenders(task, SMALL) if c.name in ("wodt gini", "sklearn tree gini")]
+    labels = np.array(data.target_names)[data.y]
+    task = Task("t", data.X, labels, data.categorical_features, "", tuple(data.feature_names), data.categories)
+    wanted = ("axis gini", "wodt gini", "stochastic gini", "sklearn tree gini")
+    chosen = [c for c in contenders(task, SMALL) if c.name in wanted]
     write_report(tmp_path / "r.html", task, SMALL, list(run_comparison(task, SMALL, chosen)), chosen)
-    assert f"{data.feature_names[4]}_" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    column, level = data.feature_names[4], data.categories[4][0]
+    assert f"{column} = {level}" in text, "one-hot columns"
+    assert f"{column} in {{{data.categories[4][1]}}}" in text, "sets of levels"
+    assert f"{column}_" not in text
+    assert f"class: {data.target_names[0]}" in text
 
 
 def test_peers_take_part_where_they_are_installed(monkeypatch):
@@ -356,4 +383,207 @@ def test_peers_take_part_where_they_are_installed(monkeypatch):
     (result,) = run_comparison(task, SMALL, peers)
     assert not result.error
     assert result.mean("accuracy") > 0.9
-    assert list(peer_contenders(task_of("heart-disease"), SMALL)) == [], "they take no missing values"
+    filled = [c for c in peer_contenders(task_of("heart-disease"), SMALL) if c.family == "obliquetree"]
+    assert filled[0].prepared == "gaps filled with column means"
+
+
+def test_peers_that_are_not_installed_are_listed(monkeypatch):
+    monkeypatch.setattr("boscage.compare._contenders.find_spec", lambda name: None)
+    reasons = {c.family: c.unavailable for c in peer_contenders(task_of("iris"), SMALL)}
+    assert reasons == {
+        "obliquetree": "not installed: pip install obliquetree",
+        "contree": "not installed: pip install pycontree",
+        "lightgbm": "not installed: pip install lightgbm",
+        "xgboost": "not installed: pip install xgboost",
+    }
+
+
+def test_sparse_rows_name_who_takes_none():
+    from scipy.sparse import csr_array
+
+    data = load_dataset("iris")
+    task = Task("s", csr_array(data.X), data.y)
+    chosen = contenders(task, SMALL)
+    refused = {c.family for c in chosen if c.unavailable == "takes no sparse rows"}
+    assert {"optimal", "sklearn boosting"} <= refused
+    assert refused.isdisjoint({"axis", "oblique", "stochastic", "sklearn forest"})
+    chosen = [c for c in chosen if c.criterion in ("gini", "", "linear")]
+    assert [r.error for r in run_comparison(task, SMALL, chosen) if r.status == "failed"] == []
+
+
+# ---- metrics ----
+
+
+def test_metrics_of_classes_are_scikit_learns():
+    from sklearn import metrics
+
+    from boscage.compare._metrics import class_scores
+
+    rng = np.random.default_rng(0)
+    classes = np.array(["a", "b", "c"])
+    y, proba = classes[rng.integers(0, 3, 60)], rng.dirichlet(np.ones(3), 60)
+    predicted = classes[proba.argmax(1)]
+    found = class_scores(y, predicted, proba, classes)
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
+    assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(y, predicted))
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(y, proba, labels=classes))
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(y, proba, multi_class="ovr"))
+    two = class_scores(y[y != "c"], y[y != "c"], proba[y != "c"][:, :2], classes[:2])
+    assert two["auc"] == pytest.approx(metrics.roc_auc_score(y[y != "c"], proba[y != "c"][:, 1]))
+    assert set(class_scores(y, predicted, None, classes)) == {"accuracy", "balanced_accuracy"}
+    one = np.array(["a", "a"])
+    assert "auc" not in class_scores(one, one, np.array([[1.0, 0, 0]] * 2), classes)
+
+
+def test_metrics_of_numbers_are_scikit_learns():
+    from sklearn import metrics
+
+    from boscage.compare._metrics import number_scores
+
+    y, predicted = np.array([1.0, 2.0, 4.0]), np.array([1.5, 2.0, 3.0])
+    found = number_scores(y, predicted)
+    assert found["rmse"] == pytest.approx(np.sqrt(1.25 / 3))
+    assert found["mae"] == pytest.approx(0.5)
+    assert found["r2"] == pytest.approx(metrics.r2_score(y, predicted))
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "auc", "balanced_accuracy"])
+def test_a_metric_ranks_and_is_tested(metric, tmp_path):
+    task, settings = task_of("heart"), Settings(folds=3, metric=metric)
+    chosen = [tree("small", max_leaf_nodes=4), tree("large"), Contender("bad", "", Broken)]
+    results = list(run_comparison(task, settings, chosen))
+    where = standings(results, settings)
+    sign = -1 if metric == "log_loss" else 1
+    means = {result.name: result.mean(metric) for result in results if not result.error}
+    best = max(means, key=lambda name: sign * means[name])
+    assert where[best].is_best
+    assert all(standing.behind == pytest.approx(abs(means[best] - means[name])) for name, standing in where.items())
+    write_report(tmp_path / "r.html", task, settings, results, chosen)
+    write_picture(tmp_path / "r.png", task, results, settings)
+    assert as_record(task, settings, results, interrupted=False)["metric"] == metric
+
+
+def test_a_metric_that_needs_probabilities():
+    from sklearn.svm import LinearSVC
+
+    task = task_of("iris")
+    (result,) = run_comparison(task, Settings(folds=3, metric="auc"), [Contender("svm", "", LinearSVC)])
+    assert result.error == "AUC cannot be computed: it predicts no probabilities"
+    (result,) = run_comparison(task, SMALL, [Contender("svm", "", LinearSVC)])
+    assert not result.error
+    assert set(result.scores) == {"accuracy", "balanced_accuracy"}
+
+
+def test_unknown_metrics_are_refused():
+    with pytest.raises(ValueError, match="metric='rmse' is not known for classification; choose from accuracy, log_"):
+        list(run_comparison(task_of("iris"), Settings(metric="rmse"), [tree()]))
+
+
+# ---- numeric targets ----
+
+
+def numbers():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    X[::7, 1] = np.nan
+    X[:, 2] = rng.integers(0, 3, 90)
+    return Task("n", X, X[:, 0] + (X[:, 2] == 1) + 0.1 * rng.normal(size=90), (2,), "", ("a", "b", "c"))
+
+
+def test_the_kind_of_a_task_is_recognised():
+    assert numbers().is_regression
+    assert not task_of("iris").is_regression
+    assert Task("prices", np.eye(300), np.arange(300)).is_regression
+    assert not Task("many classes", np.eye(300), np.arange(300), kind="classification").is_regression
+    assert not Task("rows of each", np.zeros((300, 1)), np.arange(300) % 60).is_regression
+    with pytest.raises(ValueError, match="kind='numbers' is not known"):
+        Task("x", np.eye(3), np.arange(3), kind="numbers")
+
+
+@pytest.mark.parametrize("metric", [None, "mae", "r2"])
+def test_numbers_are_compared(metric, tmp_path):
+    task, settings = numbers(), Settings(folds=3, metric=metric)
+    chosen = contenders(task, settings)
+    results = list(run_comparison(task, settings, chosen))
+    assert [result.error for result in results if result.status == "failed"] == []
+    assert {"axis", "forest", "sklearn tree", "sklearn ridge", "sklearn forest", "sklearn boosting"} <= {
+        result.family for result in results if not result.error
+    }
+    for result in results:
+        if result.error:
+            continue
+        assert result.mean("r2") > 0
+        assert result.mean("rmse") >= result.mean("mae") > 0
+    write_report(tmp_path / "r.html", task, settings, results, chosen)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "numeric target" in text
+    assert "predicts classes, not numbers" in text
+
+
+def test_a_family_that_cannot_run_at_all_is_one_line_with_the_reason():
+    listed = [contender for contender in top_down_contenders(numbers(), SMALL) if contender.unavailable]
+    for family in ("co2", "hhcart"):
+        (only,) = [contender for contender in listed if contender.family == family]
+        assert (only.criterion, "does not go with" in only.unavailable) == ("", True)
+    assert all(contender.criterion for contender in listed if contender.family in ("stochastic", "wodt", "oc1"))
+    reasons = {contender.criterion: contender.unavailable for contender in listed if contender.family == "axis"}
+    assert "it needs y >= 0" in reasons["poisson"], "the target has negative numbers"
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_table_is_sorted_by_any_column(browser, tmp_path, width):
+    from browser import Tab
+
+    results = [steady("bad", 0.6, 9), steady("good", 0.9, 30), steady("small", 0.8, 2), Result("broken", "", error="x")]
+    results.append(Result("linear", "", {"accuracy": [0.7] * 5}, fit_seconds=[0.1] * 5, predict_seconds=[0.1] * 5))
+    write_report(tmp_path / "r.html", task_of("iris"), Settings(), results)
+    with Tab(browser, tmp_path / "r.html", viewport={"width": width, "height": 800}) as page:
+
+        def order():
+            return page.eval_on_selector_all(
+                "table.sortable tbody tr", "rows => rows.map(row => row.cells[0].innerText)"
+            )
+
+        assert order() == ["good", "small", "linear", "bad", "broken"]
+        page.get_by_role("button", name="leaves", exact=True).click()
+        assert order() == ["small", "bad", "good", "linear", "broken"], "what has no leaves comes last"
+        assert page.locator("th[aria-sort]").inner_text().startswith("leaves")
+        page.get_by_role("button", name="leaves", exact=True).press("Enter")
+        assert order() == ["good", "bad", "small", "linear", "broken"]
+        page.get_by_role("button", name="splits", exact=True).click()
+        assert order() == ["bad", "broken", "good", "linear", "small"]
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "only the table scrolls sideways"
+
+
+# ---- accuracy against leaves ----
+
+
+def test_the_headline_weighs_accuracy_against_leaves():
+    from boscage.compare._table import headline
+
+    def result(name, accuracy, leaves):
+        wobble = [0.02, -0.02, 0.0, 0.02, -0.02]
+        sizes = [leaves] * 5 if leaves else []
+        return Result(name, "", {"accuracy": [accuracy + w for w in wobble]}, sizes, sizes)
+
+    # The standard error of the best is sqrt((1/5 + 1/4) * 0.0004) = 0.0134.
+    results = [result("forest", 0.95, 0), result("small", 0.94, 4), result("tiny", 0.93, 2), result("large", 0.945, 9)]
+    results += [result("sklearn tree", 0.92, 20), result("poor", 0.90, 3)]
+    weighed = trade_off(results, Settings())
+    assert (weighed.best.name, weighed.tree.name, weighed.is_within) == ("forest", "small", True)
+    assert weighed.standard_error == pytest.approx(np.sqrt(0.45 * 0.0004))
+    assert [tree.name for tree in weighed.front] == ["tiny", "small", "large"]
+    assert headline(weighed) == [
+        "Smallest tree within one standard error of the best accuracy: small, 0.940 with 4.0 leaves.",
+        "Best accuracy: forest, 0.950.",
+        "For comparison: sklearn tree, 0.920 with 20.0 leaves.",
+    ]
+    far = trade_off([result("forest", 0.95, 0), result("poor", 0.90, 3)], Settings())
+    assert not far.is_within
+    assert headline(far)[1] == (
+        "No single tree comes within one standard error; the best one is poor, 0.900 with 3.0 leaves."
+    )
+    assert headline(trade_off([result("forest", 0.95, 0)], Settings()))[0].endswith("No contender is a single tree.")
+    alone = trade_off([result("tree", 0.95, 3)], Settings())
+    assert headline(alone)[0].startswith("Best accuracy: tree, 0.950 with 3.0 leaves; no smaller tree")
+    assert trade_off([], Settings()) is None

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from boscage import _component
-from boscage._component import (
+from boscage.base import component as _component
+from boscage.base.component import (
     ROLES,
     WORDS,
     Component,
@@ -194,6 +194,6 @@ def test_parts_that_do_not_go_together_are_named_with_a_remedy(parts, first, sec
 
 
 def test_every_word_has_someone_to_provide_it():
-    roles = {*ROLES, "data", "executor"}
+    roles = {*ROLES, "polish", "data", "executor", "learner"}
     assert {word.role for word in WORDS.values()} <= roles
     assert set().union(*_component.LIMIT_NEEDS.values()) <= set(WORDS)

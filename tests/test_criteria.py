@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
-import boscage
 import reference
-from boscage import _core, _weights, criteria, growth, leaves
-from boscage._component import names, resolve
-from boscage._tabulate import value_at
+from boscage import _core, criteria, growth, leaves
+from boscage.base import component
+from boscage.base.component import names, resolve
+from boscage.base.tabulate import value_at
 from boscage.criteria import Criterion, Custom, Entropy, Gini, ModifiedGini, Separation, Sqrt
+from boscage.data import weights as _weights
 
 few = settings(derandomize=True, deadline=None, max_examples=40)
 
@@ -286,7 +287,7 @@ def abs_gini(q):
 
 
 def test_both_halves_have_the_same_roster_in_the_same_order():
-    header = Path(__file__).parents[1] / "cpp" / "criteria.hpp"
+    header = Path(__file__).parents[1] / "cpp" / "criteria" / "class_criteria.hpp"
     compiled = re.findall(r'string_view name = "(\w+)"', header.read_text())
     assert compiled == [*names("criterion"), "table"]
     assert resolve("criterion", "log_loss") == resolve("criterion", "entropy")  # a second name, as in scikit-learn
@@ -296,7 +297,7 @@ def test_both_halves_have_the_same_roster_in_the_same_order():
         assert part.native()[0] == name
 
 
-@pytest.mark.parametrize("module", [criteria, growth, leaves, boscage._component, _weights], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [criteria, growth, leaves, component, _weights], ids=lambda m: m.__name__)
 def test_examples_run(module):
     result = doctest.testmod(module)
     assert result.failed == 0

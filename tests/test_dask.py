@@ -17,6 +17,7 @@ distributed = pytest.importorskip("distributed")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 from dask.delayed import delayed  # noqa: E402
+from distributed import futures_of, wait  # noqa: E402
 from distributed.utils import get_mp_context  # noqa: E402
 
 import boscage.dask as boscage_dask  # noqa: E402
@@ -263,6 +264,41 @@ def test_results_on_the_cluster_and_tasks_that_partitions_share(client, data, ex
     assert saved(fit(lazy)) == expected
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["loaded", "held"])
+@pytest.mark.parametrize(
+    "shares", [[[0, 2, 4], [1, 3, 5]], [[5], [4], [3], [2], [1], [0]], [[0, 1, 2, 3, 4, 5]]], ids=str
+)
+def test_groups_and_merging_change_nothing(client, data, expected, shares, kept, monkeypatch):
+    """Whoever works on which partitions, in whatever order, and with merging on the workers."""
+    monkeypatch.setattr("boscage.dask.group_numbers", lambda *args: shares)
+    monkeypatch.setattr("boscage.dask._MERGED_AT_ONCE", 2)
+    lazy = collections(data, [1, 900, 5000, 8192, 12288])
+    assert saved(fit(dask.persist(*lazy) if kept else lazy)) == expected
+    options = {"splits": Axis(max_bins=16), "max_leaf_nodes": 7}
+    X, y, weight = data
+    assert saved(TopDownTreeClassifier(**options).fit(*lazy)) == saved(LocalClassifier(**options).fit(X, y, weight))
+
+
+def test_a_pass_is_one_task_for_each_thread_of_the_worker_that_holds_the_rows(client, data, monkeypatch):
+    seen = []
+    run = boscage.dask.Cluster.run
+
+    def watched(self, task, asked, groups, merge=None):
+        seen.append([group.numbers for group in groups])
+        return run(self, task, asked, groups, merge)
+
+    monkeypatch.setattr(boscage.dask.Cluster, "run", watched)
+    kept = dask.persist(*collections(data, range(1000, N, 1000)))
+    wait(kept)
+    held = client.who_has(futures_of(kept[0]))
+    fit(kept)
+    assert len(seen) > 3
+    workers = {worker for places in held.values() for worker in places}
+    for numbers in seen:
+        assert len(numbers) == len(workers)
+        assert sorted(number for group in numbers for number in group) == list(range(len(held)))
+
+
 def test_a_partition_is_loaded_once_in_a_pass(client, data, expected, tmp_path):
     def load(number, a, b):
         with open(tmp_path / str(number), "a") as log:
@@ -305,6 +341,23 @@ def _raises(piece, number):
 def test_a_partition_that_raises(client, data):
     with pytest.raises(ClusterError, match="partition 2: OSError: the disk is gone"):
         fit(collections(data, [3000, 6000, 9000], _raises), retries=1)
+
+
+def test_the_client_is_of_use_after_a_failure(client, data, expected, tmp_path, monkeypatch):
+    marker = tmp_path / "fail"
+
+    def load(piece, number):
+        if number == 1 and os.path.exists(marker):
+            raise OSError("gone")
+        return piece
+
+    at_pass(monkeypatch, {5: marker.touch})  # sums, which are made of partitions by tasks that nobody waits for
+    with pytest.raises(ClusterError, match="gone"):
+        fit(collections(data, range(1000, N, 1000), load), retries=0)
+    monkeypatch.undo()
+    assert saved(fit(collections(data, [4000, 8000]))) == expected
+    actions = [event["action"] for _, event in client.get_events(client.id)]
+    assert "remove-client" not in actions, "the scheduler has broken off the connection"
 
 
 def test_a_partition_that_fails_at_first(client, data, expected, tmp_path):
@@ -393,3 +446,28 @@ def test_the_largest_numbers_and_columns_far_from_zero_give_the_bytes_of_fit(cli
     spread.fit(*(da.from_array(part, chunks=(40, *part.shape[1:])) for part in (X, y)), da.from_array(w, chunks=40))
     assert spread.tree_ == local.tree_
     assert local.get_n_leaves() > 1
+
+
+@pytest.mark.parametrize("splits", [Axis(max_bins=16), StochasticLinear()], ids=repr)
+def test_passes_for_numbers_give_the_tree_of_memory(client, splits, rng):
+    from boscage.base.progress import Progress
+    from boscage.batches.survey import schema_data
+    from boscage.data.column_kinds import NUMBERS_ONLY
+    from boscage.engine.grow import Limits
+    from number_jobs import grow_numbers, number_job
+
+    X, y, weight = rng.normal(size=(N, D)), rng.lognormal(size=N), rng.exponential(size=N)
+    limits = Limits(max_leaf_nodes=9)
+    memory = grow_numbers(X, y, weight, splits=splits, limits={"max_leaf_nodes": 9})
+    chunks = (5000, 1, 8000)
+    pieces = to_partitions(*(da.from_array(part, chunks=(chunks, *part.shape[1:])) for part in (X, y, weight)))
+    with Progress("passes", False) as progress:
+        cluster = boscage_dask.Cluster(client, 2, 60.0, None)
+        passes = boscage_dask.ClusterPasses(
+            cluster, pieces, "Test", None, allow_nan=True, categories=NUMBERS_ONLY, max_message_mb=64.0,
+            progress=progress, target="numbers",
+        )  # fmt: skip
+        job = number_job(schema_data(passes.survey), splits=splits, limits=limits)
+        tree = splits.grow_in_passes(job, passes, lambda total: limits)
+    for name in ("feature", "threshold", "value", "impurity", "weights"):
+        np.testing.assert_array_equal(getattr(memory, name), getattr(tree, name), err_msg=name)

@@ -202,8 +202,12 @@ SPARSE = {
         (GOOD | {"X": np.ones(2)}, "X has 1 dimension"),
         (GOOD | {"X": np.array([[{}, {}]] * 2)}, "it holds pickled objects"),
         (GOOD | {"y": np.array([0, 1, 1])}, r"y has shape \(3,\) for 2 rows"),
-        (GOOD | {"y": np.array([0.5, 1])}, "y has type float64; class numbers or class names are needed"),
-        (GOOD | {"y": np.array([np.nan, 1])}, "class numbers or class names are needed"),
+        (GOOD | {"y": np.array([0.5, 1]), "target_names": ["a"]}, "y has type float64; class numbers or class names"),
+        (GOOD | {"y": np.array([np.nan, 1])}, "y holds NaN or infinity"),
+        (GOOD | {"y": np.array([[0.5, 1]])}, r"y has shape \(1, 2\) for 2 rows"),
+        (GOOD | {"fold": np.array([0.0, 1.0])}, "fold must hold one fold number"),
+        (GOOD | {"fold": np.array([0, -1])}, "fold must hold one fold number"),
+        (GOOD | {"fold": np.array([0])}, "fold must hold one fold number"),
         (GOOD | {"target_names": ["only"]}, "y must lie between 0 and 0"),
         (GOOD | {"target_names": 3.5}, "target_names must be a one-dimensional array of text"),
         (GOOD | {"y": np.array(["a", "b"]), "target_names": ["a", "b"]}, "target_names must be left out"),
@@ -257,3 +261,28 @@ def test_damaged_bytes_give_a_clean_error_or_a_valid_set(tmp_path_factory, posit
     except DataFileError:
         return
     assert data.X.shape[0] == data.y.size
+
+
+def test_numbers_and_folds_are_read(tmp_path):
+    path = save(tmp_path / "t.npz", X=np.eye(3), y=[0.5, 1.0, 2.0], fold=np.array([0, 1, 1], np.uint8))
+    data = read_npz(path)
+    assert data.is_regression
+    assert data.y.dtype == np.float64
+    assert data.target_names == ()
+    assert data.fold.tolist() == [0, 1, 1]
+    assert repr(data) == "Dataset(3 rows, 3 features, 1 output)"
+    assert repr(read_npz(save(tmp_path / "w.npz", X=np.eye(2), y=[[1, 2], [3, 4]]))) == (
+        "Dataset(2 rows, 2 features, 2 outputs)"
+    )
+
+
+def test_whole_numbers_are_classes_unless_told_otherwise(tmp_path, monkeypatch):
+    path = save(tmp_path / "t.npz", X=np.eye(3), y=[3, 9, 3])
+    assert read_npz(path).y.tolist() == [0, 1, 0]
+    assert read_npz(path, target="numbers").y.tolist() == [3.0, 9.0, 3.0]
+    monkeypatch.setenv("BOSCAGE_DATA", str(tmp_path))
+    assert load_dataset("t", target="numbers").is_regression
+    with pytest.raises(ValueError, match="target='number' is not known"):
+        read_npz(path, target="number")
+    with pytest.raises(DataFileError, match="numbers are needed"):
+        read_npz(save(tmp_path / "u.npz", X=np.eye(2), y=["a", "b"]), target="numbers")

@@ -141,27 +141,3 @@ def test_no_wrapped_line_of_a_table_becomes_a_row(page):
         second = re.search(r" =", table[0]).start()
         for line in table[1].splitlines():
             assert line.startswith(" ") or line[second:].strip(), line
-
-
-def rows_of_table(page):
-    """The cells of a page of results, line by line, without its header."""
-    lines = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
-
-
-def test_the_committed_tables_and_figures_of_wodt_miss_no_cell():
-    """A stored cell is found by its settings; one measured with other settings would silently leave the pages."""
-    from boscage.experiments import _wodt_trees, wodt
-
-    pages = DOCS / "results" / "wodt"
-    for table in wodt.TABLES:
-        rows = rows_of_table(pages / f"wodt-table-{table}.md")
-        assert [row[0].removesuffix(" (part)") for row in rows] == list(wodt.DATA)
-        assert all(cell for row in rows for cell in row)
-    for figure in (2, 3):
-        found = {
-            (row[0].removesuffix(" (part)"), row[1].removesuffix(" capped"))
-            for row in rows_of_table(pages / f"wodt-figure-{figure}.md")
-        }
-        methods = [_wodt_trees.SHOWN.get(method, method) for method in wodt.DEEP_METHODS]
-        assert found == {(data, method) for data in wodt.DEEP_DATA for method in methods}

@@ -12,9 +12,10 @@ from sklearn.datasets import load_iris, make_classification
 
 import boscage
 import reference_predict as reference
-from boscage import Frequency, ModifiedGini, OptimalTreeClassifier, TopDownTreeClassifier, _predict
+from boscage import Frequency, ModifiedGini, OptimalTreeClassifier, TopDownTreeClassifier
 from boscage.edit import Rows, recount
 from boscage.export import export_text
+from boscage.model import predict as _predict
 from strategies import KINDS, random_rows, random_tree
 
 

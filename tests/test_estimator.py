@@ -21,9 +21,9 @@ from boscage import (
     Polish,
     TopDownTreeClassifier,
     WeightedOblique,
-    _predict,
     load,
 )
+from boscage.model import predict as _predict
 from boscage.tree import InputMap, Schema, Tree
 from strategies import KINDS, random_tree
 

@@ -2,12 +2,12 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.model_selection import StratifiedKFold
 from typer.testing import CliRunner
 
 from boscage.cli import app
@@ -25,7 +25,8 @@ def small(monkeypatch):
 def test_tables_have_three_columns_per_data_set_and_depth(table, small, tmp_path):
     paths = run("weighted-optimal", table=table, out=tmp_path)
     text = (tmp_path / f"weighted-optimal-table-{table}.md").read_text()
-    assert paths == [tmp_path / f"weighted-optimal-table-{table}.md", tmp_path / "weighted-optimal.json"]
+    names = [f"weighted-optimal-table-{table}.md", "weighted-optimal-run.md", "weighted-optimal.json"]
+    assert paths == [tmp_path / name for name in names]
     assert "`max_depth=4`, the paper's depth budget of 5" in text
     assert "`max_depth=5`, one level more than the paper" in text
     assert text.count("exact weights |") + text.count("exact weights (best found) |") == 6
@@ -146,9 +147,19 @@ def test_all_papers_can_be_imported():
     assert markdown_table(["a"], [["b"]]) == "| a |\n|---|\n| b |"
 
 
-def test_lomtree(tmp_path, monkeypatch):
-    from boscage.experiments import lomtree
+@pytest.fixture
+def small_lomtree(monkeypatch):
+    from boscage.experiments import _lomtree_fits, lomtree
 
+    monkeypatch.setattr(_lomtree_fits, "RATES", (0.25, 4.0))
+    monkeypatch.setattr(_lomtree_fits, "RESISTANCES", (4.0, 64.0))
+    monkeypatch.setattr(lomtree, "DATA", ("wine", "iris"))
+    monkeypatch.setattr(lomtree, "PRINTED", {"wine": 5.0})
+    monkeypatch.setattr(lomtree, "SPEND", {"quick": (150, 2, 2, (0, 1))})
+    return lomtree
+
+
+def test_lomtree(small_lomtree, tmp_path, monkeypatch):
     asked = []
 
     def peer(train, test, options, passes):
@@ -156,38 +167,58 @@ def test_lomtree(tmp_path, monkeypatch):
         assert set(train[1]) <= {0, 1, 2} >= set(test[1])
         return {"error": 0.25, "train": 7.0, "predict": 3.0}
 
-    monkeypatch.setattr(lomtree, "has_vw", lambda: True)
-    monkeypatch.setattr(lomtree, "vw", peer)
-    monkeypatch.setattr(lomtree, "DATA", ("wine", "no-such-data"))
-    monkeypatch.setattr(lomtree, "SPEND", {"quick": (150, 2, 2)})
-    written = run("lomtree", out=tmp_path)
-    names = ["lomtree-table-1.md", *(f"lomtree-figure-{number}.png" for number in (1, 2, 3)), "lomtree.json"]
-    assert [path.name for path in written] == names
-    text = written[0].read_text()
-    assert "| wine | 3 | 150 | not printed |" in text
-    assert "| no-such-data | not at hand |" in text
-    assert [options.split()[0] for options, *_ in asked] == ["--log_multi", "--recall_tree", "--oaa"]
+    monkeypatch.setattr(small_lomtree, "has_vw", lambda: True)
+    monkeypatch.setattr(small_lomtree, "vw", peer)
+    written = {path.name for path in run("lomtree", out=tmp_path)}
+    pages = [*(f"table-{k}" for k in (1, 2, 3)), *(f"figure-{k}" for k in (1, 2, 3)), "verdict", "run"]
+    assert {f"lomtree-{page}.md" for page in pages} <= written
+    assert {"lomtree-table-3.png", *(f"lomtree-figure-{k}.png" for k in (1, 2, 3))} <= written
+    table = (tmp_path / "lomtree-table-1.md").read_text()
+    wine = next(line for line in table.splitlines() if line.startswith("| wine |")).split("|")
+    assert wine[3].strip() == "135, 15, 18"
+    assert float(wine[8]) == pytest.approx(5.0 - float(wine[6].split("±")[0]), abs=0.011), "print minus ours"
+    assert [options.split()[0] for options, *_ in asked] == ["--log_multi", "--recall_tree", "--oaa"] * 2
     assert asked[0] == ("--log_multi 3 -l 0.5", 2, 150)
-    assert text.count("25.00, 7.0, 3.0") == 3
-    cells = [cell["result"] for cell in json.loads(written[-1].read_text()).values()]
-    online = [cell for cell in cells if "entropy" in cell]
-    assert len(online) == 4  # 2 and 48 routers in the table; 1, 2 and 4 in the figure
-    assert all(0 <= cell["gini"] <= 1 and 0 <= cell["modified gini"] <= 1 for cell in online)
+    assert (tmp_path / "lomtree-table-2.md").read_text().count("25.00, 7.0, 3.0") == 6
+    verdicts = (tmp_path / "lomtree-verdict.md").read_text()
+    assert verdicts.count("\n| ") == 10, "a heading and nine claims"
+    assert "| wine | 1 |" in (tmp_path / "lomtree-figure-3.md").read_text()
 
 
-def test_the_page_on_lomtree_follows_from_its_cells(tmp_path, monkeypatch):
-    """Nothing is computed again: cells that were kept under the words of two modes are found by two classifiers."""
-    from boscage.experiments import lomtree
+def test_the_pair_of_a_lomtree_is_chosen_on_validation_rows(small_lomtree, tmp_path):
+    """The chosen pair has the least validation error, and no test row is among the rows of the choice."""
+    from boscage import LOMTreeClassifier
+    from boscage.datasets import load_dataset
+    from boscage.experiments import _lomtree_fits as fits
 
-    kept = Path(__file__).parent.parent / "docs" / "results" / "lomtree"
-    shutil.copy(kept / "lomtree.json", tmp_path)
-    rows = np.zeros((4, 2)), np.arange(4)
-    monkeypatch.setattr(lomtree, "has_vw", lambda: True)
-    monkeypatch.setattr(lomtree, "_split", lambda name, most: (*rows, *rows))
-    monkeypatch.setattr(lomtree, "_cell", lambda *args: pytest.fail(f"not kept: {args}"))
-    monkeypatch.setattr(lomtree, "vw", lambda *args: pytest.fail(f"not kept: {args}"))
-    written = run("lomtree", table=1, budget="full", out=tmp_path)
-    assert written[0].read_text() == (kept / "lomtree-table-1.md").read_text()
+    run("lomtree", table=1, out=tmp_path)
+    cells = json.loads((tmp_path / "lomtree.json").read_text()).values()
+    data = load_dataset("wine")
+    X, y = data.X.astype(np.float32), data.y
+    train, validation, test = fits.cut("wine", 1, 150)
+    assert len({*train, *validation}) == 150
+    assert not {*test} & {*train, *validation}
+    errors = {}
+    for rate in (0.25, 4.0):
+        for resistance in (4.0, 64.0):
+            model = LOMTreeClassifier(n_passes=2, learning_rate=rate, swap_resistance=resistance, max_internal_nodes=6,
+                                      random_state=0).fit(X[train], y[train])  # fmt: skip
+            errors[rate, resistance] = float(np.mean(model.predict(X[validation]) != y[validation]))
+    for cell in cells:
+        if cell["name"].startswith("grid wine cut 1 "):
+            for resistance, error in cell["result"]["errors"].items():
+                assert error == errors[cell["settings"]["rate"], float(resistance)]
+    best = min(errors, key=lambda pair: (errors[pair], pair))
+    fitted = [c["settings"] for c in cells if c["name"].startswith("fit wine cut 1, training rows, mode lomtree")]
+    assert {(s["learning_rate"], s["swap_resistance"]) for s in fitted} == {best}
+
+
+def test_lomtree_without_data(small_lomtree, tmp_path, monkeypatch):
+    monkeypatch.setattr(small_lomtree, "DATA", ("no-such-data",))
+    written = {path.name for path in run("lomtree", out=tmp_path)}
+    assert "| no-such-data | not at hand |" in (tmp_path / "lomtree-table-1.md").read_text()
+    assert "Not at hand: no-such-data." in (tmp_path / "lomtree-figure-3.md").read_text()
+    assert "lomtree-verdict.md" not in written
 
 
 def test_vowpal_wabbit_learns_and_predicts(rng):
@@ -349,36 +380,131 @@ def test_all_papers_go_into_folders_of_their_own(tmp_path, monkeypatch):
 
 @pytest.fixture
 def small_wodt(monkeypatch):
-    from boscage.experiments import wodt
+    from boscage.experiments import _wodt_causes, _wodt_trees, wodt
 
+    monkeypatch.setattr(_wodt_trees, "INNER", {"folds": 2, "deals": 1, "rows": 100})
+    monkeypatch.setattr(_wodt_trees, "PENALTIES", (0.0, 0.3))
     spend = {"folds": 3, "trials": 1, "small trials": 1, "cap": 0.5, "rows": 200, "deep rows": 200}
     monkeypatch.setattr(wodt, "SPEND", {"quick": spend})
-    monkeypatch.setattr(wodt, "DATA", ("iris", "wine", "letter"))
+    monkeypatch.setattr(wodt, "DATA", ("iris", "wine"))
     monkeypatch.setattr(wodt, "DEEP_DATA", ("wine",))
+    monkeypatch.setattr(_wodt_causes, "DATA", ("iris",))
     return wodt
 
 
 def test_wodt_tables_and_figures(small_wodt, tmp_path, monkeypatch):
     monkeypatch.delenv("BOSCAGE_DATA", raising=False)
-    options = {"methods": "WODT,APDT,CART-LC"}
-    written = run("wodt", out=tmp_path, options=options)
+    monkeypatch.setattr(small_wodt, "DATA", ("iris", "wine", "letter"))
+    written = run("wodt", out=tmp_path, options={"methods": "WODT,oblique,APDT"})
     names = {path.name for path in written}
-    assert {f"wodt-table-{k}.md" for k in (2, 3)} | {f"wodt-figure-{k}.png" for k in (1, 2, 3)} <= names
+    assert {f"wodt-table-{k}.md" for k in (2, 3, 4)} | {f"wodt-figure-{k}.png" for k in (1, 2, 3)} <= names
+    assert "wodt-verdict.md" not in names, "not before all rivals have run"
     table = (tmp_path / "wodt-table-2.md").read_text()
     assert "| wine | 3 |" in table
     assert "0.9665" in table  # printed
-    assert "letter" not in table  # not at hand
+    assert "letter" not in table.split("WODT is the published")[0]  # not at hand
     cells = json.loads((tmp_path / "wodt.json").read_text()).values()
-    assert len(cells) == 2 * 3 + 1  # OC1 and the random starts were not asked for
-    assert "| wine | APDT |" in (tmp_path / "wodt-figure-2.md").read_text()  # from the fit of the tables
+    assert len(cells) == 2 * 3 + 1 + 18  # the rivals were not asked for; 18 variants of the search for causes
+    assert "| wine | WODT |" in (tmp_path / "wodt-figure-2.md").read_text()  # from the fit of the tables
     scores = {c["name"]: np.mean(c["result"]["accuracy"]) for c in cells if "accuracy" in c["result"]}
-    assert scores["tables wine WODT trial 0"] > 0.93
-    curve = next(c["result"] for c in cells if c["name"] == "depth wine WODT trial 0")
+    assert scores["tables wine oblique trial 0"] > 0.93
+    assert scores["tables wine WODT trial 0"] > 0.9
+    curve = next(c["result"] for c in cells if c["name"] == "depth wine oblique trial 0")
     assert curve["training"][-1] == 1
     done = []
     run("wodt", out=tmp_path, tell=done.append, options={"methods": "HHCART", "data": "iris"}, table=2)
-    assert len(done) == 1  # the others are known
+    assert len([line for line in done if "not at hand" not in line]) == 1  # the others are known
     assert "| wine | 3 |" in (tmp_path / "wodt-table-2.md").read_text()
+
+
+def test_verdicts_of_wodt(small_wodt, tmp_path, monkeypatch):
+    """Every method runs, every claim gets a verdict, and the counts follow from the cells."""
+    from scipy.stats import ttest_rel
+
+    from boscage.experiments import _wodt_trees as trees
+    from boscage.experiments import _wodt_verdicts as verdicts
+
+    monkeypatch.setattr(trees, "NUS", (1.0,))
+    monkeypatch.setattr(small_wodt, "_picture", lambda *args: None)
+    monkeypatch.setattr(verdicts, "WIDE", ("wine",))
+    run("wodt", out=tmp_path)
+    page = (tmp_path / "wodt-verdict.md").read_text()
+    claims = [line for line in page.splitlines() if line.count(" | ") == 2][1:]
+    assert len(claims) == 10
+    assert all(line.split(" | ")[1].split()[0] in ("reproduced", "not") for line in claims)
+    cells = {c["name"]: c["result"] for c in json.loads((tmp_path / "wodt.json").read_text()).values()}
+    signs = []
+    for data in ("iris", "wine"):
+        ours, rival = (cells[f"tables {data} {method} trial 0"]["accuracy"] for method in ("WODT", "APDT"))
+        p = ttest_rel(ours, rival).pvalue if ours != rival else 1.0
+        signs.append(np.sign(np.mean(ours) - np.mean(rival)) if p < 0.05 else 0)
+    counted = "/".join(str(signs.count(sign)) for sign in (1, 0, -1))
+    row = next(line for line in (tmp_path / "wodt-table-2.md").read_text().splitlines() if "loss, t-test" in line)
+    assert row.split("|")[6].strip() == f"{counted} (2 sets)"
+
+
+def test_significance_of_pairs():
+    from boscage.experiments._wodt_verdicts import counts_text, significance
+
+    same = [0.9, 0.8, 0.85]
+    assert significance(same, same, 3) == 0
+    assert significance(same, [0.91, 0.81, 0.86], 3) == -1, "the same difference in all runs"
+    assert significance(same, [0.5], 3) is None
+    assert significance([0.90, 0.92, 0.91, 0.95], [0.89, 0.90, 0.88, 0.91], 5) == 1
+    assert significance([0.90, 0.92, 0.91, 0.95], [0.89, 0.90, 0.88, 0.91], 5, corrected=True) == 0
+    assert counts_text([1, 1, 0, -1]) == "2/1/1 (4 sets)"
+
+
+def test_the_plain_search_of_causes_finds_what_the_library_finds(rng):
+    """Algorithm 1 in plain NumPy separates what a plane separates, in every variant."""
+    from boscage.experiments import _wodt_causes as causes
+
+    X = rng.standard_normal((120, 3))
+    y = (X @ [1.0, -2.0, 0.5] > 0.2).astype(int)
+    for variant in causes.variants("iris"):
+        Z = causes.scaled(X, variant["columns"])
+        said, leaves = causes.predictions(Z[:100], y[:100], Z, variant, 0)
+        assert (said[:100] == y[:100]).all(), "grown until leaves are pure"
+        assert (said[100:] == y[100:]).mean() > 0.7
+        assert leaves <= 20
+    ranges = {columns: causes.scaled(X, columns) for columns in causes.COLUMNS}
+    assert ranges["[−1, 1]"][:, :3].min() == -1
+    assert ranges["[0, 1]"][:, :3].min() == 0
+    assert abs(ranges["standardised"][:, :3].mean()) < 1e-12
+
+
+def test_the_gradient_of_the_plain_search(rng):
+    from scipy.optimize import check_grad
+
+    from boscage.experiments._wodt_causes import _objective
+
+    X, one_hot = rng.standard_normal((40, 3)), np.eye(3)[rng.integers(0, 3, 40)]
+    error = check_grad(
+        lambda t: _objective(t, X, one_hot)[0], lambda t: _objective(t, X, one_hot)[1], rng.standard_normal(3)
+    )
+    assert error < 1e-4
+
+
+def test_nu_and_eta_are_chosen_on_folds_of_the_training_rows(monkeypatch):
+    from boscage.datasets import load_dataset
+    from boscage.experiments import _wodt_trees as trees
+    from boscage.splits import CO2
+
+    monkeypatch.setattr(trees, "NUS", (0.1, 100.0))
+    monkeypatch.setattr(trees, "ETAS", (0.003, 0.03))
+    data = load_dataset("heart")
+    X, y = data.X[:120], data.y[:120]
+    chosen = trees.validated_co2(CO2(init="random", recut=False), X, y, 3)
+    right = {}
+    deals = [StratifiedKFold(5, shuffle=True, random_state=seed) for seed in (3, 1003)]
+    parts = [part for deal in deals for part in deal.split(X, y)]
+    for nu in trees.NUS:
+        for eta in trees.ETAS:
+            fits = [(trees.fit(CO2(init="random", nu=nu, eta=eta, recut=False), X[inner], y[inner], 3)[0], outer)
+                    for inner, outer in parts]  # fmt: skip
+            right[nu, eta] = sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
+    assert right[chosen.nu, chosen.eta] == max(right.values()) > min(right.values())
+    assert (chosen.init, chosen.recut) == ("random", False)
 
 
 def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it():
@@ -447,6 +573,7 @@ def test_the_depth_of_rivals_is_chosen_on_large_data_only(monkeypatch):
     X, y = np.zeros((10, 2)), np.zeros(10)
     assert trees.chosen("OC1", OC1(), False, X, y, 0)[1] == {}
     assert trees.chosen("OC1", OC1(), True, X, y, 0)[1] == {"max_depth": 7}
+    monkeypatch.setattr(trees, "validated_co2", lambda splits, *rest: splits)
     assert trees.chosen("CO2", CO2(), True, X, y, 0)[1] == {}
     candidates, depths = trees.chosen("CART-LC", CartLC(time_limit=7), False, X, y, 0)
     assert [(part.elimination, part.time_limit) for part in candidates] == [(share, 7) for share in trees.ELIMINATIONS]

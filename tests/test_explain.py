@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 import reference_predict as reference
-from boscage import TopDownTreeClassifier, _predict
-from boscage._estimator import _needs_numbers
+from boscage import TopDownTreeClassifier, TopDownTreeRegressor
+from boscage.engine.estimator import _needs_numbers
 from boscage.explain import Explanation, Step, explain
-from boscage.export import export_graphviz, export_text
+from boscage.export import export_graphviz, export_text, to_c, to_javascript, to_onnx, to_sql
 from boscage.html import to_html, tree_fragment
+from boscage.model import predict as _predict
 from boscage.plot import plot_tree
 from boscage.tree import LINEAR, InputMap, Schema, Tree
 from strategies import random_rows, random_tree, trees
@@ -168,6 +169,13 @@ def test_the_score_in_a_sentence_is_that_of_the_test():
                 assert float(value) == pytest.approx(step.value, abs=1e-8)
 
 
+def test_one_linear_leaf_is_not_the_same_for_every_row():
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    line = TopDownTreeRegressor(leaf="linear").fit(X, X[:, 0] - X[:, 1])
+    assert line.get_n_leaves() == 1
+    assert "by the linear model of the only leaf" in str(line.explain(X[0]))
+
+
 def test_a_printed_explanation():
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = TopDownTreeClassifier(max_leaf_nodes=3).fit(X, load_iris().target_names[y])
@@ -205,6 +213,10 @@ def test_what_is_not_a_row_is_refused():
         ("to_html", to_html),
         ("show", tree_fragment),
         ("explain", explain),
+        ("to_onnx", to_onnx),
+        ("to_c", to_c),
+        ("to_sql", to_sql),
+        ("to_javascript", to_javascript),
     ],
 )
 def test_methods_have_the_parameters_of_their_functions(method, function):
@@ -212,6 +224,8 @@ def test_methods_have_the_parameters_of_their_functions(method, function):
     theirs = dict(inspect.signature(function).parameters)
     del ours["self"], theirs["tree"]
     ours.pop("height", None)
+    for name in ("model", "classes", "exponent"):  # passed by the estimator
+        theirs.pop(name, None)
     assert list(ours) == list(theirs)
     for name, parameter in theirs.items():
         assert ours[name].kind == parameter.kind, name
@@ -230,7 +244,9 @@ def test_methods_pass_every_option_on():
     assert model.export_text(**text) == export_text(model.tree_, **text)
     graph = names | options | {"max_depth": 0, "filled": False, "impurity": False, "node_ids": True}
     assert model.export_graphviz(**graph) == export_graphviz(model.tree_, **graph)
-    assert model.to_html(title="t", **names, **options) == to_html(model.tree_, title="t", **names, **options)
+    assert model.to_html(title="t", **names, **options) == to_html(
+        model.tree_, title="t", **names, **options, model=model
+    )
     ax = model.plot(**names, **options, max_depth=0, fontsize=5, legend=False)
     expected = plot_tree(model.tree_, **names, **options, max_depth=0, fontsize=5, legend=False)
     assert [t.get_text() for t in ax.texts] == [t.get_text() for t in expected.texts]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boscage import TopDownTreeClassifier
-from boscage._component import ROLES, register
+from boscage.base.component import ROLES, register
 from boscage.splits import LinearTest, ProposingFamily
 
 

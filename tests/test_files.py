@@ -15,8 +15,9 @@ from safetensors.numpy import load as safetensors_load
 from sklearn.base import BaseEstimator
 
 import boscage
-from boscage import _file_reader, _predict
 from boscage.files import Model, ModelFileError, ModelState, load, model_bytes, read_model, save, saveable
+from boscage.model import file_reader as _file_reader
+from boscage.model import predict as _predict
 from strategies import KINDS, random_rows, random_tree, trees
 
 LABELS = {

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 from boscage import StochasticLinear, TopDownTreeClassifier, WeightedOblique
-from boscage._component import names
+from boscage.base.component import names
 from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
 from reference_grow import check_grown
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 from boscage import OnlineTreeClassifier, TopDownTreeClassifier
-from boscage._column_facts import column_ranges
 from boscage.cli import app
+from boscage.data.column_facts import column_ranges
 from boscage.datasets import load_dataset
 from boscage.html import page, to_html, tree_assets, tree_fragment
 from boscage.html._encode import embed_json

@@ -9,12 +9,13 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from boscage import TopDownTreeClassifier, _predict
-from boscage._describe import PRETTY, Describer
-from boscage._estimator import _needs_numbers
+from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
+from boscage.engine.estimator import _needs_numbers
 from boscage.explain import explain_with
 from boscage.html import page, to_html, tree_fragment
+from boscage.model import predict as _predict
+from boscage.show.describe import PRETTY, Describer
 from boscage.tree import Schema, Tree
 from browser import Tab
 from strategies import KINDS, random_rows, random_tree
@@ -458,3 +459,27 @@ def test_fifty_thousand_columns(browser, tmp_path):
         assert tab.get_by_role("combobox", name="Column across").locator("option").count() == 300
         found = tab.evaluate("Array.from(document.querySelector('.bosc').boscage.state.found.proba)")
     np.testing.assert_allclose(found, model.predict_proba(X[:1])[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("leaf", ["constant", "linear", "soft"])
+def test_pages_of_numbers_predict_and_explain_as_python_does(browser, leaf, tmp_path):
+    from boscage import RidgeLeaf, TopDownTreeRegressor
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0, 3 * X[:, 1], -X[:, 1]) + X[:, 2]
+    part = RidgeLeaf(blend=0.1) if leaf == "soft" else leaf
+    model = TopDownTreeRegressor(leaf=part, max_leaf_nodes=6).fit(X, y)
+    assert model.get_n_leaves() > 1
+    path = model.to_html(tmp_path / "numbers.html", X, y)
+    rows = X[:5].tolist() + (10 * X[:3]).tolist()
+    with Tab(browser, path) as page:
+        found = "document.querySelector('section.bosc').boscage"
+        ask = f"rows => rows.map(x => {found}.predictProba(Float64Array.from(x))[0])"
+        np.testing.assert_allclose(page.evaluate(ask, rows), model.predict(np.array(rows)), rtol=1e-12)
+        why = f"x => {found}.explain(Float64Array.from(x)).contributions"
+        np.testing.assert_allclose(page.evaluate(why, rows[0]), model.explain(X[0]).contributions[:, 0], atol=1e-9)
+        text = page.inner_text("section.bosc")
+        assert "observed" in text
+        assert "nine tenths" in text
+        assert "probability of" not in text

@@ -16,6 +16,7 @@ from boscage import (
     OC1,
     Axis,
     DuplicateWeights,
+    ForestClassifier,
     Householder,
     Linear,
     LOMTreeClassifier,
@@ -68,6 +69,9 @@ LONG_FITS = {
     "axis": TopDownTreeClassifier(),
     "axis, max_features": TopDownTreeClassifier(max_features=10),
     "axis, linear leaves chosen": TopDownTreeClassifier(leaf=Linear(l2="auto"), max_leaf_nodes=200),
+    "forest": ForestClassifier(1000, "axis"),
+    "forest, two threads": ForestClassifier(1000, "wodt", n_jobs=2),
+    "forest, linear leaves": ForestClassifier(1000, "axis", leaf="linear", max_leaf_nodes=100, n_jobs=2),
     "wodt": TopDownTreeClassifier("wodt"),
     "oc1": TopDownTreeClassifier("oc1"),
     "cart_lc": TopDownTreeClassifier("cart_lc"),
@@ -157,8 +161,9 @@ def test_an_error_in_a_progress_bar_stops_the_fit(rng):
 
     X, y = rng.normal(size=(300_000, 20)), rng.integers(0, 2, 300_000).astype(np.int32)
     nothing = np.empty(0)
+    target = _core.Target(y, nothing, 2)
     with pytest.raises(RuntimeError, match="planted"):
         _core.grow_axis(
-            _core.Table(X), y, nothing, 2, np.empty(0, np.int64), 0, 0, 0, "gini", 0.0, nothing, "best_first",
+            _core.Table(X), target, np.empty(0, np.int64), 0, 0, 0, "gini", 0.0, nothing, "best_first",
             _core.Limits(), 1, broken,
         )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 from boscage import Frequency, Majority, StochasticLinear, TopDownTreeClassifier
-from boscage._joint_leaves import JointSums, has_opposite_tests
+from boscage.leaves._joint import JointSums, has_opposite_tests
 
 
 def problem(rng, n=600, d=4, classes=2):
@@ -51,7 +51,7 @@ def test_more_classes_cannot_be_improved_by_moving_shares(rng):
     model = grow(X, y, w)
     sums = JointSums(model.tree_).add(X, y, w)
     gram, cross = sums._total()
-    from boscage._joint_leaves import _nearest_shares
+    from boscage.leaves._joint import _nearest_shares
 
     value = _nearest_shares(gram, cross, model.tree_.value[model.tree_.leaves])
     np.testing.assert_allclose(value.sum(axis=1), 1)

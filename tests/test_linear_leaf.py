@@ -7,8 +7,8 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 
 from boscage import Frequency, Linear, TopDownTreeClassifier, load
-from boscage._distinct import fold_numbers, row_hashes
-from boscage._validation import fit_data
+from boscage.data.distinct import fold_numbers, row_hashes
+from boscage.data.validation import fit_data
 from reference_refine import leaf_model
 
 FEW = settings(derandomize=True, deadline=None, max_examples=20)
@@ -201,7 +201,7 @@ def test_hashes_depend_on_content_alone(rng):
 
 def test_validation_grows_under_the_limits_of_its_share_of_the_rows(monkeypatch, rng):
     """Limits are shares of the weight; absolute ones would stop the smaller trees of a validation too early."""
-    from boscage import top_down
+    from boscage.engine import top_down
 
     seen = []
     choose = top_down.choose

@@ -16,7 +16,7 @@ from scipy import sparse
 
 import boscage
 from boscage import Polish, StochasticLinear, TopDownTreeClassifier, WeightedOblique
-from boscage._weights import apply_class_weight, exact_sums, moderate_exponent, snap_weights
+from boscage.data.weights import apply_class_weight, exact_sums, moderate_exponent, snap_weights
 from boscage.splits.axis import Axis
 from strategies import wide_data
 

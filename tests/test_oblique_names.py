@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 
 from boscage import TopDownTreeClassifier, load
-from boscage._component import names, resolve
+from boscage.base.component import names, resolve
 from boscage.pruning import prune_bits
 from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
 from boscage.splits.wodt import AUTO_BITS, AUTO_L2

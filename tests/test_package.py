@@ -64,7 +64,7 @@ def test_the_listing_holds_public_names_and_modules_only():
     names = {name for name in dir(boscage) if not name.startswith("_")}
     assert names == set(boscage.__all__) | set(boscage._MODULES)
     found = {module.name for module in pkgutil.iter_modules(boscage.__path__) if not module.name.startswith("_")}
-    assert found == set(boscage._MODULES)
+    assert found == set(boscage._MODULES) | {"base", "data", "engine", "model", "show"}  # packages of the library's own
 
 
 def test_modules_are_attributes_without_an_import_of_their_own():
@@ -101,6 +101,22 @@ def test_docstrings_describe_every_parameter(name):
     text = inspect.getdoc(thing) or ""
     for parameter in inspect.signature(thing).parameters:
         assert parameter in text, f"{name}: {parameter}"
+
+
+# Their keywords are the fit parameters of the estimator inside.
+OPEN_SIGNATURES = {"DuplicateWeights.fit"}
+
+
+@pytest.mark.parametrize("name", boscage.__all__)
+def test_signatures_name_every_parameter(name):
+    thing = getattr(boscage, name)
+    members = [thing] if not inspect.isclass(thing) else [m for n, m in inspect.getmembers(thing) if n[0] != "_"]
+    for member in members:
+        ours = getattr(member, "__module__", "").startswith("boscage")
+        if callable(member) and ours and not isinstance(member, type):
+            kinds = {parameter.kind for parameter in inspect.signature(member).parameters.values()}
+            shown = f"{name}.{member.__name__}"
+            assert inspect.Parameter.VAR_KEYWORD not in kinds or shown in OPEN_SIGNATURES, shown
 
 
 @pytest.mark.parametrize("name", MODULES)

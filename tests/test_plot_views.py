@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from boscage import TopDownTreeClassifier
-from boscage._colors import class_colors
+from boscage.base.colors import class_colors
 from boscage.plot import plot_regions, plot_trajectory
 from strategies import random_tree
 

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 import reference_predict as reference
-from boscage import _predict
+from boscage.model import predict as _predict
 from boscage.tree import InputMap, LeafModels, Schema, Tree
 from strategies import KINDS, random_rows, random_tree, trees
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
-from boscage._progress import Progress
+from boscage.base.progress import Progress
 from boscage.splits import LinearTest, ProposingFamily
 
 sklearn_callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 brought callbacks")
@@ -121,7 +121,7 @@ class Terminal(io.StringIO):
 
 def test_a_bar_waits_two_seconds_and_needs_a_terminal(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr("boscage._progress.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("boscage.base.progress.time.monotonic", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Progress("work", total=10) as progress:
         assert progress.callback is progress

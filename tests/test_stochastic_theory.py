@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boscage import StochasticLinear, TopDownTreeClassifier, _predict
+from boscage import StochasticLinear, TopDownTreeClassifier
+from boscage.model import predict as _predict
 from boscage.theory import (
     binomial_margin,
     edge,

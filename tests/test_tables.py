@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boscage import _csv
-from boscage._tables import TrainingData, prediction_rows, read_table, training_data
+from boscage.data import csv as _csv
+from boscage.data.tables import TrainingData, prediction_rows, read_table, training_data
 from boscage.datasets import DataFileError, load_dataset
 
 nan = np.nan
@@ -181,7 +181,7 @@ def test_parquet_types(tmp_path):
     assert words(read, "c") == ["q", "p"]
     assert words(read_table(path, text=["i", "b"]), "i") == ["1", None]
     assert words(read_table(path, text=["i", "b"]), "b") == ["True", "False"]
-    X, categorical = TrainingData(read.data, np.zeros(2), None, ()).coded()
+    X, categorical, _ = TrainingData(read.data, np.zeros(2), None, ()).coded()
     np.testing.assert_array_equal(X, [[1.5, 1, 1, 1.25, 0, 1, nan], [nan, nan, 0, nan, nan, 0, nan]])
     assert categorical == (2, 4, 5)
 
@@ -210,7 +210,7 @@ def test_parquet_refusals(tmp_path):
 def test_embedded_set_by_name():
     data = training_data(read_table("promoters"), None)
     promoters = load_dataset("promoters")
-    X, categorical = data.coded()
+    X, categorical, _ = data.coded()
     np.testing.assert_array_equal(X, promoters.X)
     np.testing.assert_array_equal(data.y, np.array(promoters.target_names)[promoters.y])
     assert categorical == tuple(range(57))
@@ -274,7 +274,10 @@ def test_drop(table):
         ("a,b\n1,2\n", None, {}, "say which column holds the labels with --target; its columns are 'a', 'b'"),
         ("a,b\n1,2\n", "z", {}, "there is no column 'z' of labels; its columns are 'a', 'b'"),
         ("a,y\n1,0\n2,\n3,\n", "y", {}, r"target column 'y' has 2 empty cells \(the first in data row 2\)"),
-        ("a,y\n1,0.5\n", "y", {}, "holds fractional numbers"),
+        ("a,y\n1,0.5\n", "y", {"task": "classification"}, "holds fractional numbers.*--task regression"),
+        ("a,y\n1,a\n", "y", {"task": "regression"}, "holds string, not numbers; pass --task classification"),
+        ("a,y\n1,0.5\n2,\n", "y", {}, "'y' has 1 empty cells .the first in data row 2"),
+        ("a,y\n1,inf\n", "y", {"task": "regression"}, "holds an infinite number"),
         ("a,y\n", "y", {}, "holds no rows"),
         ("y\n1\n", "y", {}, "no column is left to learn from"),
         ("a,y\n1,0\n", "y", {"weight": "w"}, "there is no column 'w' of weights"),
@@ -317,3 +320,25 @@ def test_rows_by_position_without_names(table):
 def test_rows_that_do_not_match_the_model(table):
     with pytest.raises(DataFileError, match="misses columns 'b', 'c' of the model"):
         prediction_rows(table("a\n1\n"), 3, ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "task", "note"),
+    [
+        (["0.5", "1", "2"], "regression", "target 'y' holds numbers: regression"),
+        (["0", "1", "2"], "classification", ""),
+        (["1.0", "2.0", "2.0"], "classification", ""),
+        (["a", "b"], "classification", ""),
+        ([str(i) for i in range(60)], "regression", "target 'y' holds numbers: regression"),
+        ([str(i % 60) for i in range(600)], "classification", "taken as 60 classes (--task regression"),
+    ],
+)
+def test_the_task_is_recognised_and_said(table, cells, task, note):
+    content = "a,y\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    rows = training_data(table(content), "y")
+    assert rows.task == task
+    assert (rows.y.dtype == np.float64) == (task == "regression")
+    assert note in " ".join(rows.notes)
+    assert bool(rows.notes) == bool(note)
+    if task == "regression":
+        assert training_data(table(content), "y", task="regression").notes == (), "asked for"

@@ -1,4 +1,4 @@
-"""LOMtree's J, balance and purity: Lemmas 2-4, 14, 16 and 18, and Theorems 6-8 on grown trees."""
+"""LOMtree's J, balance and purity: Lemmas 2-4, 9, 12-14, 16 and 18, and Theorems 6-8 on grown trees."""
 
 import math
 
@@ -15,6 +15,7 @@ from boscage.theory import (
     concavity_modulus,
     edge,
     node_separations,
+    potential_range,
     purity_bound,
     separation,
     separation_drop,
@@ -250,3 +251,50 @@ def test_routers_of_an_online_tree(rng):
         node_separations(model)
     with pytest.raises(ValueError, match="no single tree"):
         node_separations(OnlineTreeClassifier(random_state=0).fit(X, y), X, y)
+
+
+def natural_value(criterion, shares):
+    """A criterion of class shares in the units of the paper, spelled out."""
+    if isinstance(criterion, Entropy):
+        return -sum(p * math.log(p) for p in shares if p > 0)
+    if isinstance(criterion, Gini):
+        return sum(p * (1 - p) for p in shares)
+    return sum(math.sqrt(p * (criterion.C - p)) for p in shares)
+
+
+@many
+@given(st.data(), st.sampled_from(CRITERIA), st.integers(2, 5), st.integers(1, 6))
+def test_lemmas_9_12_and_13(data, criterion, k, leaves):
+    """Any leaves: least and largest values, and the bound by the heaviest leaf."""
+    number = st.floats(0, 1).map(lambda x: 0.0 if x < 0.05 else x)
+    counts = np.array(data.draw(st.lists(st.lists(number, min_size=k, max_size=k), min_size=leaves, max_size=leaves)))
+    counts[:, data.draw(st.integers(0, k - 1))] += 0.1
+    weight = counts.sum(axis=1) / counts.sum()
+    value = sum(w * natural_value(criterion, row / row.sum()) for w, row in zip(weight, counts, strict=True))
+    low, high = potential_range(criterion, k)
+    assert low - 1e-9 <= value <= high + 1e-9
+    printed = potential_range(criterion, k, splits=leaves - 1, heaviest=float(weight.max()), form="printed")
+    assert printed[0] == low
+    assert value <= printed[1] + 1e-9
+    assert high <= printed[1] + 1e-9, "the heaviest of t + 1 leaves weighs at least 1/(t + 1)"
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_the_range_of_a_criterion_is_attained(criterion):
+    low, high = potential_range(criterion, 3)
+    assert natural_value(criterion, [1 / 3] * 3) == pytest.approx(high)
+    assert natural_value(criterion, [0.0, 1.0, 0.0]) == pytest.approx(low)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"form": "printed"}, "splits=None"),
+        ({"form": "printed", "splits": 3}, "heaviest=None"),
+        ({"form": "printed", "splits": 3, "heaviest": 0.2}, "heaviest=0.2 is not the weight of the heaviest of 4"),
+        ({"form": "printed", "splits": 3, "heaviest": 1.1}, "heaviest=1.1"),
+    ],
+)
+def test_wrong_arguments_of_the_range(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        potential_range("gini", 4, **arguments)

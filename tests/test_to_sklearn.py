@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import export_text as sklearn_export_text
 
-from boscage import OptimalTreeClassifier, TopDownTreeClassifier, _predict
+from boscage import OptimalTreeClassifier, TopDownTreeClassifier
 from boscage.datasets import load_dataset
 from boscage.export import to_sklearn
+from boscage.model import predict as _predict
 from strategies import random_rows, random_tree
 
 

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
 
-from boscage._labels import encode_labels
-from boscage._weights import apply_class_weight, check_sample_weight, snap_weights
+from boscage.data.labels import encode_labels
+from boscage.data.weights import apply_class_weight, check_sample_weight, snap_weights
 from door import Door
 
 few = settings(derandomize=True, deadline=None, max_examples=100)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from boscage import LOMTreeClassifier, TopDownTreeClassifier
-from boscage._whole_file import save_figure, whole_file, write_whole
+from boscage.base.whole_file import save_figure, whole_file, write_whole
 from boscage.batches.prediction import predict_batches
 
 OLD = b"what was there before"
@@ -108,18 +108,18 @@ def models():
 
 
 def predictions(model, X, path):
-    from boscage._predictions import Predictions, write_predictions
+    from boscage.model.predictions import Predictions, write_predictions
 
     return write_predictions(path, Predictions(model.predict(X), model.classes_, model.predict_proba(X)))
 
 
 def comparison(path, X):
-    from boscage._compare_files import write_json, write_picture
-    from boscage._compare_html import write_report
-    from boscage._compare_types import Result, Settings, Task
+    from boscage.compare._files import write_json, write_picture
+    from boscage.compare._page import write_report
+    from boscage.compare._types import Result, Settings, Task
 
     task = Task("data", X, np.zeros(len(X), int))
-    results = [Result("axis", "gini", [0.5, 0.6], [3, 3], [2, 2], [0.1, 0.1], [0.1, 0.1])]
+    results = [Result("axis", "gini", {"accuracy": [0.5, 0.6]}, [3, 3], [2, 2], [0.1, 0.1], [0.1, 0.1])]
     if path.suffix == ".json":
         write_json(path, {"rows": X.tolist()})
     elif path.suffix == ".png":

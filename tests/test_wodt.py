@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.optimize import approx_fprime, minimize
 from sklearn.datasets import load_iris, load_wine, make_classification
 
-from boscage import TopDownTreeClassifier, _core, load
+from boscage import IncompatibleParts, TopDownTreeClassifier, _core, load
 from boscage.splits import WeightedOblique
 from boscage.splits.wodt import AUTO_L2
 from reference_oblique import soft_entropy, standardise
@@ -37,7 +37,7 @@ def nodes(draw):
 @given(nodes())
 def test_value_and_gradient_against_the_reference(node):
     X, y, w, k, theta, l2 = node
-    value, gradient = _core.soft_entropy(X, y, w, k, l2, theta, 1)
+    value, gradient = _core.soft_objective(X, _core.Target(y, w, k), l2, theta, 1)
     expected, slope = soft_entropy(theta, X.astype(float), y, w, k, l2)
     assert value == pytest.approx(expected, rel=1e-11, abs=1e-13)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
@@ -52,11 +52,11 @@ def test_large_nodes_are_read_once_in_single_precision(rng, classes, dtype):
     y = rng.integers(0, classes, n).astype(np.int32)
     expected, slope = soft_entropy(theta, X.astype(float), y, w, classes, 0.1)
     for order in (np.arange(n), np.argsort(y, kind="stable")):
-        args = np.ascontiguousarray(X[order]), y[order], w[order], classes, 0.1, theta
-        value, gradient = _core.soft_entropy(*args, 1)
+        args = np.ascontiguousarray(X[order]), _core.Target(y[order], w[order], classes), 0.1, theta
+        value, gradient = _core.soft_objective(*args, 1)
         assert value == pytest.approx(expected, rel=1e-8)
         np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-6 * np.abs(slope).max())
-        again, threads = _core.soft_entropy(*args, 3)
+        again, threads = _core.soft_objective(*args, 3)
         assert again == value
         np.testing.assert_array_equal(threads, gradient)
 
@@ -68,7 +68,7 @@ def test_single_precision_of_large_nodes_takes_weights_and_scores_of_any_size(rn
         theta = size * rng.normal(size=31)
         expected, slope = soft_entropy(theta, X, y, w, 3, 0.0)
         for unit in (1.0, 2.0**-100, 2.0**100):
-            value, gradient = _core.soft_entropy(X, y, unit * w, 3, 0.0, theta, 1)
+            value, gradient = _core.soft_objective(X, _core.Target(y, unit * w, 3), 0.0, theta, 1)
             assert value == pytest.approx(expected, rel=1e-7)
             np.testing.assert_allclose(gradient, slope, rtol=0, atol=1e-4 * np.abs(slope).max())
 
@@ -76,8 +76,8 @@ def test_single_precision_of_large_nodes_takes_weights_and_scores_of_any_size(rn
 def test_gradient_against_finite_differences(rng):
     X, y, w = rng.normal(size=(60, 5)), rng.integers(0, 3, 60).astype(np.int32), rng.exponential(size=60)
     theta = rng.normal(size=6)
-    _, gradient = _core.soft_entropy(X, y, w, 3, 0.2, theta, 1)
-    numeric = approx_fprime(theta, lambda t: _core.soft_entropy(X, y, w, 3, 0.2, t, 1)[0], 1e-7)
+    _, gradient = _core.soft_objective(X, _core.Target(y, w, 3), 0.2, theta, 1)
+    numeric = approx_fprime(theta, lambda t: _core.soft_objective(X, _core.Target(y, w, 3), 0.2, t, 1)[0], 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
 
 
@@ -85,9 +85,9 @@ def test_gradient_against_finite_differences(rng):
 def test_blocks_and_threads_give_the_same_bits(rng, order):
     X, y = rng.normal(size=(10_000, 7)), rng.integers(0, 4, 10_000).astype(np.int32)
     theta, w = rng.normal(size=8), rng.exponential(size=10_000)
-    plain = _core.soft_entropy(X, y, w, 4, 0.0, theta, 1)
+    plain = _core.soft_objective(X, _core.Target(y, w, 4), 0.0, theta, 1)
     same = {"C": X, "F": np.asfortranarray(X), "strided": np.repeat(X, 2, axis=1)[:, ::2]}[order]
-    value, gradient = _core.soft_entropy(same, y, w, 4, 0.0, theta, 3)
+    value, gradient = _core.soft_objective(same, _core.Target(y, w, 4), 0.0, theta, 3)
     assert value == plain[0]
     np.testing.assert_array_equal(gradient, plain[1])
     assert value == pytest.approx(soft_entropy(theta, X, y, w, 4)[0], rel=1e-9)  # a large node: single precision
@@ -297,6 +297,56 @@ def test_few_terms_where_few_matter(rng):
     assert "more terms" not in few.export_text()
 
 
+def terms_of(tree):
+    weights = tree.tree_.weights
+    return (weights.toarray() if sparse.issparse(weights) else weights) != 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["dense", "single", "sparse", "missing"])
+def test_no_test_has_more_terms_than_allowed(rng, most, kind):
+    X, y = make_classification(400, 12, n_informative=6, n_classes=3, random_state=4)
+    rows = X.astype(np.float32) if kind == "single" else np.where(rng.random(X.shape) < 0.05, np.nan, X)
+    rows = sparse.csr_array(np.where(np.abs(X) < 0.5, 0, X)) if kind == "sparse" else X if kind == "dense" else rows
+    tree = fit(rows, y, max_terms=most, limits={"max_depth": 5})
+    counts = terms_of(tree).sum(axis=1)
+    assert counts.max() == most
+    assert tree.score(rows, y) > 0.6
+    again = fit(rows, y, max_terms=most, n_jobs=2, limits={"max_depth": 5})
+    assert again.tree_ == tree.tree_
+
+
+def test_the_columns_that_matter_are_found(rng):
+    # Columns 0 to 4 hold noisy copies of the sum that decides, so the largest terms of a long test are theirs.
+    X = rng.normal(size=(1500, 20))
+    total = X[:, 7] - X[:, 13]
+    X[:, :5] = total[:, None] + 0.7 * rng.normal(size=(1500, 5))
+    y = (total > 0).astype(int)
+    few = fit(X, y, max_terms=2, limits={"max_depth": 1})
+    np.testing.assert_array_equal(np.flatnonzero(terms_of(few)[0]), [7, 13])
+    assert few.score(X, y) > 0.99
+
+
+def test_a_limit_that_does_not_bind_changes_nothing():
+    X, y = load_iris(return_X_y=True)
+    assert fit(X, y, max_terms=4).tree_ == fit(X, y).tree_
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"sparsity_tolerance": 0.1}, "sparsity_tolerance=0.1 does not go with max_terms=2"),
+        ({"lookahead": True}, "lookahead=True does not go with max_terms=2"),
+        ({"max_bins": 16}, "max_bins=16 does not go with max_terms=2"),
+        ({"limits": {"polish": "soft"}}, "does not go with polish"),
+    ],
+)
+def test_what_does_not_go_with_few_terms(settings, says):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(IncompatibleParts, match=says):
+        fit(X, y, max_terms=2, **settings)
+
+
 @pytest.mark.parametrize("tolerance", [0.0, 0.05, 1.0])
 def test_terms_go_only_as_far_as_the_tolerance_allows(tolerance):
     X, y = make_classification(500, 15, n_informative=6, n_classes=3, random_state=5)
@@ -393,6 +443,8 @@ def test_saved_and_shown(tmp_path):
         ("max_iter", 0, ">= 1"),
         ("tol", np.nan, ">= 0"),
         ("sparsity_tolerance", 1.5, "<= 1"),
+        ("max_terms", 0, ">= 1"),
+        ("max_terms", 1.5, ">= 1"),
     ],
 )
 def test_bad_settings_are_refused(name, value, allowed):

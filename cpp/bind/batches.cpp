@@ -1,15 +1,16 @@
 // Passes over rows in batches: arrays of rows in, sums of blocks out; and growth from reduced sums.
-#include "stochastic/batches.hpp"
+#include "families/stochastic/batches.hpp"
 
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
-#include "axis_batches.hpp"
+#include "data/survey.hpp"
+#include "families/axis/batches.hpp"
+#include "grids.hpp"
 #include "grow.hpp"
 #include "parts.hpp"
 #include "run.hpp"
 #include "stochastic.hpp"
-#include "survey.hpp"
 
 namespace boscage::bind {
 
@@ -18,19 +19,17 @@ namespace {
 namespace st = boscage::stochastic;
 
 template <class T>
-st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, std::span<const int32_t> y, const In1<double>& weight,
-                                      int32_t classes) {
+st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, const In1<double>& weight) {
   const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
                          X.stride(1)};
-  if ((y.size() != 0 && y.size() != X.shape(0)) || (weight.size() != 0 && weight.size() != X.shape(0)))
-    throw std::invalid_argument("X, y and weight have different lengths.");
-  check_labels(y, classes);
-  return {matrix, y, view(weight), classes};
+  if (weight.size() != 0 && weight.size() != X.shape(0))
+    throw std::invalid_argument("X and weight have different lengths.");
+  return {matrix, {}, view(weight), 0, {}};
 }
 
 template <class T>
 Parts sum_means(const Strided2<T>& X, const In1<double>& weight, double unit, int64_t first_block, int threads) {
-  const auto rows = make_rows(X, {}, weight, 0);
+  const auto rows = make_rows(X, weight);
   return sum_over(X, first_block, X.shape(1) + 1, threads, [&](int64_t begin, int64_t end, int, double* out) {
     st::for_rows(rows, begin, end, [&](const auto& tile, int64_t row) { st::add_to_mean(tile, row, unit, out); });
   });
@@ -39,7 +38,7 @@ Parts sum_means(const Strided2<T>& X, const In1<double>& weight, double unit, in
 template <class T>
 Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, const In1<double>& shift,
                   const In1<double>& per_unit, int64_t first_block, int threads) {
-  const auto rows = make_rows(X, {}, weight, 0);
+  const auto rows = make_rows(X, weight);
   const std::vector<double> centre = copy(shift), scale = copy(per_unit);
   if (centre.size() != X.shape(1) || scale.size() != X.shape(1))
     throw std::invalid_argument("shift and per_unit need one number per column.");
@@ -68,11 +67,11 @@ nb::tuple survey(const Strided2<T>& X, int threads) {
 class StochasticPass {
  public:
   StochasticPass(const std::string& scale, bool has_constant, double constant, const In1<double>& shift,
-                 const In1<double>& factor, int32_t classes, int64_t columns, const In2<double>& weights,
-                 const In2<int32_t>& links, const In2<double>& cuts, const In2<uint8_t>& flags,
-                 const In2<double>& means)
+                 const In1<double>& factor, int32_t classes, const NumberRange& range, int64_t columns,
+                 const In2<double>& weights, const In2<int32_t>& links, const In2<double>& cuts,
+                 const In2<uint8_t>& flags, const In2<double>& means)
       : frame_(st::assemble(columns, {make_scale(scale), has_constant, constant}, copy(shift), copy(factor), false)),
-        shape_{classes, columns} {
+        shape_{classes, columns, number_facts(range, SquaredError{})} {
     const size_t n = links.shape(0);
     if (weights.shape(0) != n || cuts.shape(0) != n || flags.shape(0) != n || links.shape(1) != 2 ||
         cuts.shape(1) != 2 || flags.shape(1) != 5 ||
@@ -107,10 +106,19 @@ class StochasticPass {
   }
 
   template <class T>
-  Parts sums(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int64_t first_block, int threads) {
-    const auto rows = make_rows(X, view(y), weight, shape_.classes);
-    if (rows.X.columns != shape_.columns || y.size() != X.shape(0))
-      throw std::invalid_argument("X has not the columns of the pass.");
+  Parts sums(const Strided2<T>& X, const Target& target, int64_t first_block, int threads) {
+    if (static_cast<int64_t>(X.shape(1)) != shape_.columns || target.rows() != static_cast<int64_t>(X.shape(0)))
+      throw std::invalid_argument("X has not the columns of the pass, or y not its rows.");
+    if (target.is_numbers() != (shape_.numbers != nullptr))
+      throw std::invalid_argument("y is not as the pass knows it.");
+    check_labels(target.label, shape_.classes);
+    const std::vector<double> values = values_of(target, shape_.numbers.get());
+    const st::TrainingRows<Matrix<T>> rows{
+        {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)},
+        target.label,
+        target.weight,
+        shape_.classes,
+        values};
     std::vector<st::RouteSums<T>> adders(static_cast<size_t>(threads), st::RouteSums<T>(route_, frame_, shape_));
     const int64_t first_row = first_block * st::kBlockRows;
     return sum_over(X, first_block, route_.size(shape_), threads,
@@ -131,8 +139,9 @@ class StochasticGrowth {
   StochasticGrowth(const StochasticSettings& settings, const In1<double>& shift, const In1<double>& factor,
                    int64_t columns, int64_t rows)
       : settings_(settings),
-        growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false), {settings.classes, columns},
-                rows, settings.criterion, settings.grow.solve, settings.limits, settings.order) {}
+        growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false),
+                {settings.target.classes, columns, settings.numbers}, rows, settings.criterion, settings.grow.solve,
+                settings.limits, settings.order) {}
 
   // (weights, links, cuts, flags, means) of the next pass, or None.
   nb::object ask(int64_t most_numbers) {
@@ -166,7 +175,7 @@ class StochasticGrowth {
 
   nb::dict tree() {
     const st::Frame& frame = growth_.frame();
-    nb::dict out = to_dict(flatten(growth_.grower(), settings_.criterion), settings_.classes, frame.width());
+    nb::dict out = to_dict(flatten(growth_.grower(), settings_.criterion), frame.width());
     out["shift"] = give(std::vector<double>(frame.shift));
     out["scale"] = give(std::vector<double>(frame.factor));
     out["constant"] = frame.constant;
@@ -185,19 +194,18 @@ void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
              nb::arg("first_block"), nb::arg("threads"));
   module.def("sum_squares", &sum_squares<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
              nb::arg("shift").noconvert(), nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
-  pass.def("sums", &StochasticPass::sums<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
-           nb::arg("weight").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+  pass.def("sums", &StochasticPass::sums<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("first_block"),
+           nb::arg("threads"));
 }
 
 // Growth of an axis tree on the side of the histograms.
 class AxisGrowth {
  public:
   AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
-             const In1<uint8_t>& category, bool is_float, int32_t classes, const std::string& criterion_name,
-             double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
-             const Limits& limits, int64_t max_features, uint64_t seed)
-      : classes_(classes),
-        columns_(static_cast<int64_t>(start.size()) - 1),
+             const In1<uint8_t>& category, bool is_float, int32_t classes, const NumberRange& range,
+             const std::string& criterion_name, double criterion_parameter, const In1<double>& criterion_table,
+             const std::string& order, const Limits& limits, int64_t max_features, uint64_t seed)
+      : columns_(static_cast<int64_t>(start.size()) - 1),
         criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
         growth_({{start.data(), start.data() + start.size()},
                  copy(first),
@@ -205,20 +213,21 @@ class AxisGrowth {
                  {exact.data(), exact.data() + exact.size()},
                  {category.data(), category.data() + category.size()},
                  is_float},
-                classes, criterion_, limits, make_order(order), {max_features, seed}) {
+                classes, range, criterion_, limits, make_order(order), {max_features, seed}) {
     if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) || category.size() != exact.size() ||
         static_cast<int64_t>(first.size()) != start.data()[columns_] || last.size() != first.size())
       throw std::invalid_argument("the arrays of bins do not fit together.");
   }
 
-  // (feature, position, missing_left, steps, histograms, starts and bits of category sets) of the next pass, or None.
+  // (feature, position, missing_left, steps, histograms, starts and bits of category sets, grids) of the next pass, or
+  // None.
   nb::object ask(int64_t most_numbers) {
-    const auto steps = growth_.ask(most_numbers);
-    if (!steps) return nb::none();
+    const auto route = growth_.ask(most_numbers);
+    if (!route) return nb::none();
     std::vector<int32_t> feature, next, histogram;
     std::vector<int64_t> position, category_start{0};
     std::vector<uint8_t> missing_left, category_bits;
-    for (const BinStep& step : *steps) {
+    for (const BinStep& step : route->steps) {
       feature.push_back(step.feature);
       position.push_back(step.position);
       missing_left.push_back(step.missing_left);
@@ -230,18 +239,17 @@ class AxisGrowth {
     const size_t n = feature.size();
     return nb::make_tuple(give(std::move(feature)), give(std::move(position)), give(std::move(missing_left)),
                           give(std::move(next), {n, 2}), give(std::move(histogram), {n, 2}),
-                          give(std::move(category_start)), give(std::move(category_bits)));
+                          give(std::move(category_start)), give(std::move(category_bits)), give_grids(route->grids));
   }
 
-  void tell(const In1<double>& histograms) {
+  void tell(const In1<double>& histograms, const In1<double>& extremes) {
     nb::gil_scoped_release release;
-    growth_.tell(view(histograms));
+    growth_.tell(view(histograms), view(extremes));
   }
 
-  nb::dict tree() { return to_dict(flatten(growth_.grower(), criterion_), classes_, columns_); }
+  nb::dict tree() { return to_dict(flatten(growth_.grower(), criterion_), columns_); }
 
  private:
-  int32_t classes_;
   int64_t columns_;
   AnyCriterion criterion_;
   AxisBatchGrowth growth_;
@@ -251,14 +259,24 @@ class AxisGrowth {
 
 void bind_batches(nb::module_& module) {
   module.attr("BLOCK_ROWS") = st::kBlockRows;
+  nb::class_<NumberRange>(module, "NumberRange", "Range of each output, total weight; of classes nothing.")
+      .def(
+          "__init__",
+          [](NumberRange* self, const In1<double>& low, const In1<double>& high, double weight, bool whole_weights) {
+            if (low.size() != high.size()) throw std::invalid_argument("low and high differ in length.");
+            Outputs outputs(low.size());
+            for (size_t j = 0; j < low.size(); ++j) outputs[j] = {low.data()[j], high.data()[j]};
+            new (self) NumberRange{std::move(outputs), weight, whole_weights};
+          },
+          nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::arg("weight"), nb::arg("whole_weights"));
   auto pass = nb::class_<StochasticPass>(module, "StochasticPass");
-  pass.def(
-      nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t, int64_t,
-               const In2<double>&, const In2<int32_t>&, const In2<double>&, const In2<uint8_t>&, const In2<double>&>(),
-      nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
-      nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("columns"), nb::arg("weights").noconvert(),
-      nb::arg("links").noconvert(), nb::arg("cuts").noconvert(), nb::arg("flags").noconvert(),
-      nb::arg("means").noconvert());
+  pass.def(nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t,
+                    const NumberRange&, int64_t, const In2<double>&, const In2<int32_t>&, const In2<double>&,
+                    const In2<uint8_t>&, const In2<double>&>(),
+           nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
+           nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("range"), nb::arg("columns"),
+           nb::arg("weights").noconvert(), nb::arg("links").noconvert(), nb::arg("cuts").noconvert(),
+           nb::arg("flags").noconvert(), nb::arg("means").noconvert());
   bind_sums<float>(module, pass);
   bind_sums<double>(module, pass);
   nb::class_<StochasticGrowth>(module, "StochasticGrowth")
@@ -270,14 +288,15 @@ void bind_batches(nb::module_& module) {
       .def("tree", &StochasticGrowth::tree);
   nb::class_<AxisGrowth>(module, "AxisGrowth")
       .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&,
-                    const In1<uint8_t>&, bool, int32_t, const std::string&, double, const In1<double>&,
-                    const std::string&, const Limits&, int64_t, uint64_t>(),
+                    const In1<uint8_t>&, bool, int32_t, const NumberRange&, const std::string&, double,
+                    const In1<double>&, const std::string&, const Limits&, int64_t, uint64_t>(),
            nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
            nb::arg("exact").noconvert(), nb::arg("category").noconvert(), nb::arg("is_float"), nb::arg("classes"),
-           nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-           nb::arg("order"), nb::arg("limits"), nb::arg("max_features"), nb::arg("seed"))
+           nb::arg("range"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+           nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("max_features"),
+           nb::arg("seed"))
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
-      .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert())
+      .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert(), nb::arg("extremes").noconvert())
       .def("tree", &AxisGrowth::tree);
   module.def(
       "per_unit",

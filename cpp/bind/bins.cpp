@@ -1,8 +1,12 @@
 // Counting rows by bins of their columns, for axis trees over batches.
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
 #include <stdexcept>
 
 #include "arrays.hpp"
-#include "bin_counts.hpp"
+#include "families/axis/bin_counts.hpp"
+#include "grids.hpp"
 #include "run.hpp"
 
 namespace boscage::bind {
@@ -35,19 +39,15 @@ std::vector<uint8_t> categories_of(const BinEdges<T>& edges, int32_t column, con
   return {bits.data() + begin, bits.data() + end};
 }
 
+// The steps of a pass, as AxisGrowth.ask gives them.
 template <class T>
-nb::object bin_histograms(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight,
-                          const In1<int64_t>& start, const In1<T>& last, const In1<int32_t>& feature,
-                          const In1<int64_t>& position, const In1<uint8_t>& missing_left, const In2<int32_t>& next,
-                          const In2<int32_t>& histogram, const In1<int64_t>& category_start,
-                          const In1<uint8_t>& category_bits, int32_t classes, int threads) {
-  const BinEdges<T> edges = edges_of(start, last, X);
+std::vector<BinStep> steps_of(const BinEdges<T>& edges, const In1<int32_t>& feature, const In1<int64_t>& position,
+                              const In1<uint8_t>& missing_left, const In2<int32_t>& next, const In2<int32_t>& histogram,
+                              const In1<int64_t>& category_start, const In1<uint8_t>& category_bits) {
   const size_t n = feature.size();
-  if (y.size() != X.shape(0) || (weight.size() != 0 && weight.size() != X.shape(0)) || position.size() != n ||
-      missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n || category_start.size() != n + 1)
+  if (position.size() != n || missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n ||
+      category_start.size() != n + 1)
     throw std::invalid_argument("the arrays of a pass do not fit together.");
-  for (const int32_t label : view(y))
-    if (label < 0 || label >= classes) throw std::invalid_argument("y holds a class that is not known.");
   std::vector<BinStep> steps(n);
   for (size_t i = 0; i < n; ++i) {
     steps[i].feature = feature.data()[i];
@@ -63,12 +63,38 @@ nb::object bin_histograms(const Strided2<T>& X, const In1<int32_t>& y, const In1
         throw std::invalid_argument("a step of a pass leads nowhere.");
     }
   }
-  std::vector<double> found;
+  return steps;
+}
+
+// (sums, extremes) of the histograms of a pass.
+template <class T>
+nb::tuple bin_histograms(const Strided2<T>& X, const Target& target, const In1<int64_t>& start, const In1<T>& last,
+                         const In1<int32_t>& feature, const In1<int64_t>& position, const In1<uint8_t>& missing_left,
+                         const In2<int32_t>& next, const In2<int32_t>& histogram, const In1<int64_t>& category_start,
+                         const In1<uint8_t>& category_bits, const In2<double>& grids, const std::string& criterion_name,
+                         double criterion_parameter, int threads) {
+  const BinEdges<T> edges = edges_of(start, last, X);
+  if (target.rows() != static_cast<int64_t>(X.shape(0)))
+    throw std::invalid_argument("the arrays of a pass do not fit together.");
+  for (const int32_t label : target.label)
+    if (label < 0 || label >= target.classes) throw std::invalid_argument("y holds a class that is not known.");
+  BinRoute route;
+  route.steps = steps_of(edges, feature, position, missing_left, next, histogram, category_start, category_bits);
+  AnyCriterion criterion;
+  if (target.is_numbers()) {
+    criterion = make_criterion(criterion_name, criterion_parameter, {});
+    route.grids = grids_of(grids, static_cast<size_t>(target.outputs), criterion);
+    size_t wanted = 1;
+    for (const BinStep& step : route.steps)
+      for (const int32_t number : step.histogram) wanted = std::max(wanted, static_cast<size_t>(number + 1));
+    if (route.grids.size() != wanted) throw std::invalid_argument("a pass needs one grid for each histogram.");
+  }
+  Histograms found;
   run(X.size() <= kShortWork, nb::none(), [&](Control& control) {
     Pool pool(threads);
-    found = count_bins<T>({matrix_of(X), view(y), view(weight)}, edges, steps, classes, pool, control);
+    found = count_bins<T>({matrix_of(X), target}, edges, route, criterion, pool, control);
   });
-  return nb::cast(give(std::move(found)));
+  return nb::make_tuple(give(std::move(found.sums)), give(std::move(found.extremes)));
 }
 
 template <class T>
@@ -98,11 +124,12 @@ nb::object digit_counts(const Strided2<T>& X, int64_t column, const In1<double>&
 
 template <class T, class Key>
 void bind_numbers(nb::module_& module) {
-  module.def("bin_histograms", &bin_histograms<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
-             nb::arg("weight").noconvert(), nb::arg("start").noconvert(), nb::arg("last").noconvert(),
-             nb::arg("feature").noconvert(), nb::arg("position").noconvert(), nb::arg("missing_left").noconvert(),
-             nb::arg("next").noconvert(), nb::arg("histogram").noconvert(), nb::arg("category_start").noconvert(),
-             nb::arg("category_bits").noconvert(), nb::arg("classes"), nb::arg("threads"));
+  module.def("bin_histograms", &bin_histograms<T>, nb::arg("X").noconvert(), nb::arg("target"),
+             nb::arg("start").noconvert(), nb::arg("last").noconvert(), nb::arg("feature").noconvert(),
+             nb::arg("position").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("next").noconvert(),
+             nb::arg("histogram").noconvert(), nb::arg("category_start").noconvert(),
+             nb::arg("category_bits").noconvert(), nb::arg("grids").noconvert(), nb::arg("criterion_name"),
+             nb::arg("criterion_parameter"), nb::arg("threads"));
   module.def("bin_minima", &bin_minima<T>, nb::arg("X").noconvert(), nb::arg("start").noconvert(),
              nb::arg("last").noconvert(), nb::arg("threads"));
   module.def("digit_counts", &digit_counts<T, Key>, nb::arg("X").noconvert(), nb::arg("column"),

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "arrays.hpp"
-#include "matrix.hpp"
-#include "predict.hpp"
-#include "rows.hpp"
+#include "data/matrix.hpp"
+#include "data/rows.hpp"
+#include "predict/predict.hpp"
 
 namespace boscage::bind {
 

@@ -1,4 +1,4 @@
-#include "criteria.hpp"
+#include "criteria/criteria.hpp"
 
 #include <nanobind/stl/string.h>
 
@@ -13,7 +13,7 @@ nb::ndarray<nb::numpy, double> criterion_total(const std::string& name, double p
   const AnyCriterion any = make_criterion(name, parameter, {table.data(), table.size()});
   const size_t rows = weights.shape(0), k = weights.shape(1);
   std::vector<double> totals(rows);
-  std::visit(
+  visit_classes(
       [&](const auto& criterion) {
         for (size_t i = 0; i < rows; ++i) totals[i] = criterion.total(weights.data() + i * k, static_cast<int>(k));
       },
@@ -27,7 +27,7 @@ nb::ndarray<nb::numpy, double> criterion_gain(const std::string& name, double pa
   const size_t rows = right.shape(0), k = right.shape(1);
   if (left.shape(0) != rows || left.shape(1) != k) throw std::invalid_argument("right and left differ in shape");
   std::vector<double> gains(rows);
-  std::visit(
+  visit_classes(
       [&](const auto& criterion) {
         for (size_t i = 0; i < rows; ++i) {
           const double *r = right.data() + i * k, *l = left.data() + i * k;

@@ -4,9 +4,10 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
-#include "axis.hpp"
+#include "families/axis/axis.hpp"
 #include "run.hpp"
 #include "table.hpp"
+#include "target.hpp"
 
 namespace boscage::bind {
 
@@ -17,9 +18,9 @@ Order make_order(const std::string& name) {
   throw std::invalid_argument("unknown growth: " + name);
 }
 
-nb::dict to_dict(Grown tree, int32_t classes, int64_t features) {
+nb::dict to_dict(Grown tree, int64_t features) {
   nb::dict out;
-  const size_t n = tree.rows.size(), k = static_cast<size_t>(classes);
+  const size_t n = tree.rows.size(), k = tree.value.size() / n;
   const size_t linear = features > 0 ? tree.weights.size() / static_cast<size_t>(features) : 0;
   out["children_left"] = give(std::move(tree.children_left));
   out["children_right"] = give(std::move(tree.children_right));
@@ -30,7 +31,7 @@ nb::dict to_dict(Grown tree, int32_t classes, int64_t features) {
   out["category_bits"] = give(std::move(tree.category_bits));
   out["linear_row"] = give(std::move(tree.linear_row));
   out["weights"] = give(std::move(tree.weights), {linear, static_cast<size_t>(features)});
-  out["class_weights"] = give(std::move(tree.class_weights), {n, k});
+  out["value"] = give(std::move(tree.value), {n, k});
   out["rows"] = give(std::move(tree.rows));
   out["weight"] = give(std::move(tree.weight));
   out["impurity"] = give(std::move(tree.impurity));
@@ -42,23 +43,45 @@ namespace {
 // Up to this many numbers a fit is over before a thread of its own would have started.
 constexpr size_t kShortWork = 1 << 15;
 
-nb::dict grow_axis(const Table& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes,
-                   const In1<int64_t>& n_categories, int64_t max_bins, int64_t max_features, uint64_t seed,
-                   const std::string& criterion_name, double criterion_parameter, const In1<double>& criterion_table,
-                   const std::string& order, const Limits& limits, int threads, nb::object progress) {
+nb::dict grow_axis(const Table& X, const Target& target, const In1<int64_t>& n_categories, int64_t max_bins,
+                   int64_t max_features, uint64_t seed, const std::string& criterion_name, double criterion_parameter,
+                   const In1<double>& criterion_table, const std::string& order, Limits limits, int threads,
+                   nb::object progress) {
   const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
   const Order growth = make_order(order);
+  if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
+  if (is_of_numbers(criterion) != target.is_numbers())
+    throw std::invalid_argument("the criterion is not one of this target");
   Grown tree;
   run(X.numbers <= kShortWork && X.count <= kShortWork, progress, [&](Control& control) {
     Pool pool(threads);
-    NodeRows rows(view(y), view(weight), classes);
-    AxisSearch search(X.rows, view(n_categories), max_bins, rows, view(weight), criterion, limits, pool, control,
+    NodeRows rows(target, criterion);
+    const Side root = rows.total();
+    if (root.numbers) limits.min_drop = in_units(criterion, limits.min_drop, -root.numbers->grid->exponent);
+    AxisSearch search(X.rows, view(n_categories), max_bins, rows, criterion, limits, pool, control,
                       {max_features, seed});
-    Grower grower(rows.total(), limits, growth);
+    Grower grower(root, limits, growth);
     grow_in_memory(grower, search, pool, control);
     tree = flatten(grower, criterion);
   });
-  return to_dict(std::move(tree), classes, X.columns());
+  return to_dict(std::move(tree), X.columns());
+}
+
+void bind_target(nb::module_& module) {
+  nb::class_<Target>(module, "Target", "Classes or numbers to predict, and weights; borrowed, never copied.")
+      .def(
+          "__init__",
+          [](Target* self, const In1<int32_t>& y, const In1<double>& weight, int32_t classes) {
+            new (self) Target(class_target(y, weight, classes));
+          },
+          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::keep_alive<1, 2>(),
+          nb::keep_alive<1, 3>())
+      .def(
+          "__init__",
+          [](Target* self, const In2<double>& y, const In1<double>& weight) {
+            new (self) Target(number_target(y, weight));
+          },
+          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());
 }
 
 void bind_table(nb::module_& module) {
@@ -98,11 +121,11 @@ void bind_grow(nb::module_& module) {
           nb::arg("max_splits") = -1, nb::arg("max_depth") = -1, nb::arg("min_samples_leaf") = 1,
           nb::arg("min_samples_split") = 2, nb::arg("min_weight_leaf") = 0.0, nb::arg("min_drop") = 0.0);
   bind_table(module);
-  module.def("grow_axis", &grow_axis, nb::arg("X"), nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
-             nb::arg("classes"), nb::arg("n_categories").noconvert(), nb::arg("max_bins"), nb::arg("max_features"),
-             nb::arg("seed"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
-             nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("threads"),
-             nb::arg("progress").none());
+  bind_target(module);
+  module.def("grow_axis", &grow_axis, nb::arg("X"), nb::arg("target"), nb::arg("n_categories").noconvert(),
+             nb::arg("max_bins"), nb::arg("max_features"), nb::arg("seed"), nb::arg("criterion_name"),
+             nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
+             nb::arg("limits"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace boscage::bind

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "grown.hpp"
-#include "growth.hpp"
+#include "grow/grown.hpp"
+#include "grow/growth.hpp"
 
 namespace boscage::bind {
 
 Order make_order(const std::string& name);
-nb::dict to_dict(Grown tree, int32_t classes, int64_t features);
+nb::dict to_dict(Grown tree, int64_t features);
 
 }  // namespace boscage::bind

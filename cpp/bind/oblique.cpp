@@ -2,16 +2,17 @@
 #include <nanobind/stl/string.h>
 
 #include "arrays.hpp"
+#include "families/oblique/co2.hpp"
+#include "families/oblique/coordinate.hpp"
+#include "families/oblique/family.hpp"
+#include "families/oblique/householder.hpp"
+#include "families/oblique/soft/dense_entropy.hpp"
+#include "families/oblique/soft/lbfgs.hpp"
+#include "families/oblique/wodt.hpp"
 #include "grow.hpp"
-#include "oblique/co2.hpp"
-#include "oblique/coordinate.hpp"
-#include "oblique/dense_entropy.hpp"
-#include "oblique/family.hpp"
-#include "oblique/householder.hpp"
-#include "oblique/lbfgs.hpp"
-#include "oblique/wodt.hpp"
 #include "run.hpp"
 #include "table.hpp"
+#include "target.hpp"
 
 namespace boscage::bind {
 
@@ -22,9 +23,7 @@ constexpr size_t kShortWork = 1 << 11;
 
 // What every family's function takes.
 struct Problem {
-  In1<int32_t> y;
-  In1<double> weight;
-  int32_t classes;
+  Target target;
   AnyCriterion criterion;
   Order order;
   Limits limits;
@@ -34,34 +33,43 @@ struct Problem {
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
               const nb::object& progress, ColumnScale scale = ColumnScale::standard) {
-  if (X.count != problem.y.size()) throw std::invalid_argument("X and y must have the same number of rows.");
+  const Target& target = problem.target;
+  if (is_of_numbers(problem.criterion) != target.is_numbers() || target.outputs > 1)
+    throw std::invalid_argument("the criterion is not one of this target");
+  if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
   Grown tree;
   Scaling scaling;
   int64_t columns = 0;
   run(X.numbers <= kShortWork, progress, [&](Control& control) {
     Pool pool(problem.threads);
-    NodeRows rows(view(problem.y), view(problem.weight), problem.classes);
-    scaling = make_scaling(X.rows, view(problem.weight), pool, control);
-    if (scale == ColumnScale::range) scale_by_range(X.rows, view(problem.weight), control, scaling);
+    NodeRows rows(target, problem.criterion);
+    scaling = make_scaling(X.rows, target.weight, pool, control);
+    if (scale == ColumnScale::range) scale_by_range(X.rows, target.weight, control, scaling);
     ObliqueData data{X.rows,
                      std::move(scaling),
                      {},
-                     problem.classes,
+                     target.classes,
                      problem.criterion,
                      problem.limits,
                      problem.lookahead,
                      problem.linear_only,
-                     deadline};
-    data.weighted.resize(problem.y.size());
-    for (uint32_t row = 0; row < data.weighted.size(); ++row)
-      data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
-    Grower grower(rows.total(), problem.limits, problem.order);
+                     deadline,
+                     rows.numbers()};
+    const Side root = rows.total();
+    if (root.numbers) {
+      data.limits.min_drop = in_units(problem.criterion, data.limits.min_drop, -root.numbers->grid->exponent);
+    } else {
+      data.weighted.resize(X.count);
+      for (uint32_t row = 0; row < data.weighted.size(); ++row)
+        data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
+    }
+    Grower grower(root, data.limits, problem.order);
     grow_oblique(grower, data, rows, family, pool, control);
     tree = flatten(grower, problem.criterion);
     columns = data.columns();
     scaling = std::move(data.scaling);
   });
-  nb::dict out = to_dict(std::move(tree), problem.classes, columns);
+  nb::dict out = to_dict(std::move(tree), columns);
   out["mean"] = give(std::move(scaling.mean));
   out["deviation"] = give(std::move(scaling.deviation));
   return out;
@@ -75,9 +83,9 @@ nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily&
 }
 
 nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init,
-                   int max_iter, double tolerance, bool recut, double sparsity_tolerance, uint64_t seed,
-                   const nb::object& progress) {
-  WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, seed, {}};
+                   int max_iter, double tolerance, bool recut, double sparsity_tolerance, int64_t max_terms,
+                   uint64_t seed, const nb::object& progress) {
+  WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, max_terms, seed, {}};
   options.lbfgs.max_iter = max_iter;
   options.lbfgs.tolerance = tolerance;
   return grow(X, problem, Wodt(options), nullptr, progress, options.scale);
@@ -108,26 +116,30 @@ nb::dict grow_co2(const Table& X, const Problem& problem, const std::string& ini
   return grow_timed(X, problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline, progress);
 }
 
-// The objective alone, for tests: value and gradient at theta on rows that are scaled already.
+// The objective alone, for tests: value and gradient at theta on rows that are scaled already. Numbers lie from -1
+// to 1.
 template <class T>
-nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int classes, double l2,
-                       const In1<double>& theta, int threads) {
+nb::tuple soft_objective(const Strided2<T>& X, const Target& target, double l2, const In1<double>& theta, int threads) {
   const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
                          X.stride(1)};
   const size_t d = X.shape(1);
   const Scaling identity{std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0)};
   std::vector<uint32_t> rows(X.shape(0));
   std::vector<WeightedRow> weighted(X.shape(0));
+  SoftNumbers numbers;
   for (uint32_t i = 0; i < rows.size(); ++i) {
     rows[i] = i;
-    weighted[i] = {weight.data()[i], static_cast<uint32_t>(y.data()[i])};
+    weighted[i] = {target.weight_of(i), target.is_numbers() ? 0U : static_cast<uint32_t>(target.label[i])};
+    if (target.is_numbers()) numbers.add(target.weight_of(i), target.number[i]);
   }
+  numbers.finish();
   Pool pool(threads);
   Control control;
   Pool* inner = threads > 1 ? &pool : nullptr;
   std::vector<uint32_t> columns(d);
   for (uint32_t j = 0; j < d; ++j) columns[j] = j;
-  DenseEntropy objective(matrix, identity, rows, columns, weighted, classes, l2, inner, control);
+  DenseEntropy objective(matrix, identity, rows, columns, weighted, target.is_numbers() ? 2 : target.classes, l2, inner,
+                         control, target.is_numbers() ? &numbers : nullptr);
   const double value = objective.value(view(theta));
   const auto gradient = objective.gradient();
   return nb::make_tuple(value, give(std::vector<double>(gradient.begin(), gradient.end())));
@@ -136,35 +148,27 @@ nb::tuple soft_entropy(const Strided2<T>& X, const In1<int32_t>& y, const In1<do
 }  // namespace
 
 void bind_oblique(nb::module_& module) {
-  nb::class_<Problem>(module, "ObliqueProblem", "Labels, weights, criterion and limits of a tree to be grown.")
+  nb::class_<Problem>(module, "ObliqueProblem", "Target, criterion and limits of a tree to be grown.")
       .def(
           "__init__",
-          [](Problem* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
-             double parameter, const In1<double>& table, const std::string& order, const Limits& limits, bool lookahead,
-             bool linear_only, int threads) {
-            new (self) Problem{std::move(y),
-                               std::move(weight),
-                               classes,
-                               make_criterion(name, parameter, view(table)),
-                               make_order(order),
-                               limits,
-                               lookahead,
-                               linear_only,
-                               threads};
+          [](Problem* self, const Target& target, const std::string& name, double parameter, const In1<double>& table,
+             const std::string& order, const Limits& limits, bool lookahead, bool linear_only, int threads) {
+            new (self) Problem{
+                target, make_criterion(name, parameter, view(table)), make_order(order), limits, lookahead, linear_only,
+                threads};
           },
-          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
-          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"),
-          nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("threads"));
+          nb::arg("target"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+          nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("lookahead"),
+          nb::arg("linear_only"), nb::arg("threads"), nb::keep_alive<1, 2>());
   const auto define = [&]<class T>(T) {
-    module.def("soft_entropy", &soft_entropy<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
-               nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("l2"), nb::arg("theta").noconvert(),
-               nb::arg("threads"));
+    module.def("soft_objective", &soft_objective<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("l2"),
+               nb::arg("theta").noconvert(), nb::arg("threads"));
   };
   define(float{});
   define(double{});
   module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"),
              nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
-             nb::arg("sparsity_tolerance"), nb::arg("seed"), nb::arg("progress").none());
+             nb::arg("sparsity_tolerance"), nb::arg("max_terms"), nb::arg("seed"), nb::arg("progress").none());
   module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),
              nb::arg("progress").none());
   module.def("grow_oc1", &grow_oc1, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("restarts"),

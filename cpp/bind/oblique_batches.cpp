@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "arrays.hpp"
+#include "families/oblique/batches.hpp"
+#include "families/oblique/pass.hpp"
 #include "grow.hpp"
-#include "oblique/batches.hpp"
-#include "oblique/pass.hpp"
 #include "parts.hpp"
 #include "run.hpp"
 
@@ -204,7 +204,7 @@ class OfSums {
 
   nb::dict tree() {
     const DescentFrame& frame = growth_->frame();
-    return to_dict(flatten(growth_->grower(), frame.criterion), classes_, static_cast<int64_t>(frame.columns()));
+    return to_dict(flatten(growth_->grower(), frame.criterion), static_cast<int64_t>(frame.columns()));
   }
 
  private:

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "families/stochastic/batches.hpp"
 #include "run.hpp"
-#include "stochastic/batches.hpp"
 
 namespace boscage::bind {
 

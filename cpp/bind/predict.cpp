@@ -62,6 +62,9 @@ TreeArrays tree_arrays(nb::handle arrays) {
   t.leaf_value = field<double>(arrays, "leaf_value");
   t.coef = field<double>(arrays, "coef");
   t.intercept = field<double>(arrays, "intercept");
+  t.low = field<double>(arrays, "low");
+  t.high = field<double>(arrays, "high");
+  t.is_numbers = nb::cast<bool>(arrays.attr("is_numbers"));
   t.classes = nb::cast<int64_t>(arrays.attr("n_classes"));
   t.routing = routing_of(nb::cast<std::string>(arrays.attr("routing")));
   t.map.fill = field<double>(arrays, "fill");

@@ -7,20 +7,16 @@
 
 #include "arrays.hpp"
 #include "grow.hpp"
-#include "prune.hpp"
-#include "recut.hpp"
+#include "grow/prune.hpp"
+#include "grow/recut.hpp"
 
 namespace boscage::bind {
 
 namespace {
 
-// Keeps the arrays alive that ProposalGrower borrows.
 struct Session {
-  In1<int32_t> y;
-  In1<double> weight;
   AnyCriterion criterion;
   ProposalGrower grower;
-  int32_t classes;
 
   const Node& known(int32_t node) const {
     if (node < 0 || static_cast<size_t>(node) >= grower.grower().size()) throw std::out_of_range("no such node");
@@ -58,16 +54,13 @@ void bind_propose(nb::module_& module) {
   nb::class_<Session>(module, "ProposalGrower", "Ask/tell growth of a hard tree from linear tests offered by Python.")
       .def(
           "__init__",
-          [](Session* self, In1<int32_t> y, In1<double> weight, int32_t classes, const std::string& name,
-             double parameter, const In1<double>& table, const std::string& order, const Limits& limits) {
+          [](Session* self, const Target& target, const std::string& name, double parameter, const In1<double>& table,
+             const std::string& order, const Limits& limits) {
             const AnyCriterion criterion = make_criterion(name, parameter, view(table));
-            const auto labels = view(y);
-            const auto weights = view(weight);
-            new (self) Session{std::move(y), std::move(weight), criterion,
-                               ProposalGrower(labels, weights, classes, criterion, limits, make_order(order)), classes};
+            new (self) Session{criterion, ProposalGrower(target, criterion, limits, make_order(order))};
           },
-          nb::arg("y").noconvert(), nb::arg("weight").noconvert(), nb::arg("classes"), nb::arg("criterion_name"),
-          nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"))
+          nb::arg("target"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
+          nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::keep_alive<1, 2>())
       .def("ask",
            [](Session& session) {
              std::vector<std::tuple<int32_t, uint64_t, bool>> requests;
@@ -89,7 +82,7 @@ void bind_propose(nb::module_& module) {
              session.grower.tell(node);
            })
       .def("tree", [](const Session& session, int64_t features) {
-        return to_dict(flatten(session.grower.grower(), session.criterion), session.classes, features);
+        return to_dict(flatten(session.grower.grower(), session.criterion), features);
       });
   module.def("pruning_path", &pruning, nb::arg("left").noconvert(), nb::arg("right").noconvert(),
              nb::arg("risk").noconvert());

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "parallel.hpp"
+#include "base/parallel.hpp"
 
 namespace boscage::bind {
 

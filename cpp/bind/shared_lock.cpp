@@ -1,7 +1,7 @@
 // The lock of objects that learn while others read them, as two context managers.
 //
 // One rule against deadlock: no thread waits here with the GIL. A thread may take the GIL while it holds the lock.
-#include "shared_lock.hpp"
+#include "base/shared_lock.hpp"
 
 #include <nanobind/nanobind.h>
 

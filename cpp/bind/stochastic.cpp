@@ -9,9 +9,9 @@
 #include <type_traits>
 
 #include "arrays.hpp"
+#include "families/stochastic/memory.hpp"
 #include "grow.hpp"
 #include "run.hpp"
-#include "stochastic/memory.hpp"
 
 namespace boscage::bind {
 
@@ -22,6 +22,25 @@ st::Scale make_scale(const std::string& name) {
   if (name == "unit") return st::Scale::unit;
   if (name == "none") return st::Scale::none;
   throw std::invalid_argument("unknown scale: " + name);
+}
+
+std::shared_ptr<const NumberFacts> number_facts(const NumberRange& range, const AnyCriterion& criterion) {
+  if (range.outputs.empty()) return nullptr;
+  if (range.outputs.size() != 1 || !std::holds_alternative<SquaredError>(criterion))
+    throw std::invalid_argument("stochastic tests know numbers of one output and squared error only.");
+  auto facts = std::make_shared<NumberFacts>();
+  facts->outputs = range.outputs;
+  facts->grid = range.grid(criterion);
+  return facts;
+}
+
+std::vector<double> values_of(const Target& target, const NumberFacts* numbers) {
+  std::vector<double> values;
+  if (numbers == nullptr) return values;
+  const NumberGrid& grid = *numbers->grid;
+  values.reserve(target.number.size());
+  for (const double y : target.number) values.push_back(std::clamp(grid.scaled(y - grid.outputs[0].centre), -1.0, 1.0));
+  return values;
 }
 
 namespace {
@@ -48,9 +67,11 @@ struct FramedRows {
   st::Frame frame;
   st::ColumnUnits units;
   std::vector<double> values;  // of rows that are not read as they are
+  std::vector<double> numbers;
 
   FramedRows(const Rows& X, const Settings& settings, Pool& pool, const Control& control)
-      : rows{X, view(settings.y), view(settings.weight), settings.classes} {
+      : numbers(values_of(settings.target, settings.numbers.get())) {
+    rows = {X, settings.target.label, settings.target.weight, settings.target.classes, numbers};
     st::FrameSettings how = settings.frame;
     st::Range range;
     if (how.scale == st::Scale::standard) {
@@ -84,31 +105,38 @@ nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::obje
   run(is_short, progress, [&](Control& control) {
     Pool pool(settings.threads);
     framed.emplace(X, settings, pool, control);
-    st::MemoryGrowth<Rows> growth(framed->rows, framed->frame, settings.criterion, settings.grow, pool, control);
+    st::MemoryGrowth<Rows> growth(framed->rows, framed->frame, settings.criterion, settings.grow, settings.numbers,
+                                  pool, control);
     tree = flatten(growth.grow(settings.limits, settings.order), settings.criterion);
   });
   st::Frame& frame = framed->frame;
   framed->units.undo(frame.shift, frame.factor);
-  nb::dict out = to_dict(std::move(tree), settings.classes, frame.width());
+  nb::dict out = to_dict(std::move(tree), frame.width());
   out["shift"] = give(std::move(frame.shift));
   out["scale"] = give(std::move(frame.factor));
   out["constant"] = frame.unit_rows ? settings.frame.constant : frame.constant;
   return out;
 }
 
-Settings make_settings(const In1<int32_t>& y, const In1<double>& weight, int32_t classes, const std::string& scale,
-                       bool has_constant, double constant, const std::string& search, double epsilon,
-                       double smallest_spread, bool lookahead, const std::string& criterion_name,
-                       double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
-                       const Limits& limits, int threads) {
-  return {y,
-          weight,
-          classes,
+// The range of numbers is that of the target, unless rows come later.
+Settings make_settings(const Target& target, const NumberRange& range, const std::string& scale, bool has_constant,
+                       double constant, const std::string& search, double epsilon, double smallest_spread,
+                       bool lookahead, const std::string& criterion_name, double criterion_parameter,
+                       const In1<double>& criterion_table, const std::string& order, const Limits& limits,
+                       int threads) {
+  const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
+  auto numbers = number_facts(target.is_numbers() ? range_of(target) : range, criterion);
+  if (is_of_numbers(criterion) != (numbers != nullptr))
+    throw std::invalid_argument("the criterion is not one of this target");
+  Limits own = limits;
+  if (numbers) own.min_drop = in_units(criterion, limits.min_drop, -numbers->grid->exponent);
+  return {target,
+          std::move(numbers),
           {make_scale(scale), has_constant, constant},
           {{make_search(search), epsilon, smallest_spread}, lookahead},
-          make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
+          criterion,
           make_order(order),
-          limits,
+          own,
           threads};
 }
 
@@ -165,11 +193,11 @@ nb::ndarray<nb::numpy, double> solve(const In1<double>& weight, const In2<double
 
 void bind_stochastic(nb::module_& module) {
   nb::class_<Settings>(module, "StochasticSettings");
-  module.def("stochastic_settings", &make_settings, nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
-             nb::arg("classes"), nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("search"),
-             nb::arg("epsilon"), nb::arg("smallest_spread"), nb::arg("lookahead"), nb::arg("criterion_name"),
+  module.def("stochastic_settings", &make_settings, nb::arg("target"), nb::arg("range"), nb::arg("scale"),
+             nb::arg("has_constant"), nb::arg("constant"), nb::arg("search"), nb::arg("epsilon"),
+             nb::arg("smallest_spread"), nb::arg("lookahead"), nb::arg("criterion_name"),
              nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-             nb::arg("limits"), nb::arg("threads"));
+             nb::arg("limits"), nb::arg("threads"), nb::keep_alive<0, 1>());
   bind_dense<float>(module);
   bind_dense<double>(module);
   bind_sparse<float, int32_t>(module);

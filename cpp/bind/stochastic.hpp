@@ -1,19 +1,20 @@
 // What the bindings of stochastic trees share: settings as Python passes them.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "arrays.hpp"
+#include "families/stochastic/memory.hpp"
 #include "grow.hpp"
-#include "stochastic/memory.hpp"
+#include "target.hpp"
 
 namespace boscage::bind {
 
 // Everything but the rows.
 struct StochasticSettings {
-  In1<int32_t> y;
-  In1<double> weight;
-  int32_t classes;
+  Target target;
+  std::shared_ptr<const NumberFacts> numbers;  // null for classes
   stochastic::FrameSettings frame;
   stochastic::GrowSettings grow;
   AnyCriterion criterion;
@@ -23,5 +24,9 @@ struct StochasticSettings {
 };
 
 stochastic::Scale make_scale(const std::string& name);
+// Range and units of numbers; null for classes.
+std::shared_ptr<const NumberFacts> number_facts(const NumberRange& range, const AnyCriterion& criterion);
+// Values of numbers in these units; none for classes.
+std::vector<double> values_of(const Target& target, const NumberFacts* numbers);
 
 }  // namespace boscage::bind

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bound_predictor.hpp"
-#include "rows.hpp"
+#include "data/rows.hpp"
 
 namespace boscage::bind {
 

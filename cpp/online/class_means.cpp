@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::online {
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <numeric>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::online {
 

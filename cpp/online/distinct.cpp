@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::online {
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #endif
 
-#include "instruction_sets.hpp"
+#include "base/instruction_sets.hpp"
 
 namespace boscage::online {
 

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "online/class_tree.hpp"
 #include "online/lomtree.hpp"
 #include "online/reservoir.hpp"
 #include "online/scorers.hpp"
-#include "parallel.hpp"
 
 namespace boscage::online {
 

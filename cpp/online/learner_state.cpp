@@ -109,6 +109,7 @@ Learner::Learner(Archive archive) {
     lomtree_.load(reader, classes_, can_learn_);
   } else {
     scorers_.load(reader, classes_, known_, can_learn_);
+    if (can_learn_) scorers_.check_averages(clock());
     for (size_t tree = 0; tree < trees_.size(); ++tree) {
       trees_[tree].load(reader, "tree" + std::to_string(tree), known_, can_learn_);
       if (trees_[tree].empty() != trees_[0].empty()) throw BadState("the state's class trees disagree");

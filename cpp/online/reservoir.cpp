@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::online {
 

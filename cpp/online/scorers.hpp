@@ -60,6 +60,8 @@ class Scorers {
   // With resume false the averaged weights at `clock` are stored and nothing else.
   void save(Archive& archive, bool resume, float clock) const;
   void load(Reader& reader, int64_t classes, const std::vector<int32_t>& known, bool resume);
+  // Refuses weights that would overflow once they are averaged.
+  void check_averages(float clock) const;
   int64_t bytes() const;
 
  private:

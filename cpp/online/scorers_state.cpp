@@ -1,5 +1,6 @@
 // Saving and restoring the scorers.
 #include <algorithm>
+#include <cmath>
 
 #include "online/scorers.hpp"
 
@@ -62,6 +63,20 @@ void Scorers::load(Reader& reader, int64_t classes, const std::vector<int32_t>& 
     return;
   }
   load_features(reader, resume);
+}
+
+void Scorers::check_averages(float clock) const {
+  const Averages now = averages(clock, true);
+  const auto check = [](float weight) {
+    if (!(std::fabs(weight) <= 1e15f)) throw BadState("an average of the state's scorers is out of range");
+  };
+  for (const float weight : now.weights) check(weight);
+  for (const Feature& feature : features_) {
+    for (const Entry& entry : feature.entries)
+      check(entry.weight - entry.average * now.factors[static_cast<size_t>(entry.label)]);
+    const auto length = static_cast<size_t>(feature.length());
+    for (size_t i = 0; i < length; ++i) check(feature.table[i] - feature.table[2 * length + i] * now.factors[i]);
+  }
 }
 
 void Scorers::load_features(Reader& reader, bool resume) {

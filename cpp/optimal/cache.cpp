@@ -1,6 +1,6 @@
 #include "optimal/cache.hpp"
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::optimal {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "optimal/problem.hpp"
-#include "parallel.hpp"
 
 namespace boscage::optimal {
 

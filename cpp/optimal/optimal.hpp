@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "optimal/node.hpp"
 #include "optimal/problem.hpp"
-#include "parallel.hpp"
 
 namespace boscage::optimal {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::optimal {
 namespace {

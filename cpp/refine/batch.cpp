@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "oblique/block_sum.hpp"
-#include "rng.hpp"
+#include "base/rng.hpp"
+#include "families/oblique/soft/block_sum.hpp"
 
 namespace boscage::refine {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "parallel.hpp"
+#include "base/parallel.hpp"
 #include "refine/row_reader.hpp"
 #include "refine/vectors.hpp"
 

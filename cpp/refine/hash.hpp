@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "rng.hpp"
+#include "base/rng.hpp"
 
 namespace boscage::refine {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "oblique/lbfgs.hpp"
+#include "families/oblique/soft/lbfgs.hpp"
 #include "refine/product.hpp"
 
 namespace boscage::refine {

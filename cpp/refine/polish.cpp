@@ -6,8 +6,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/rng.hpp"
 #include "refine/product.hpp"
-#include "rng.hpp"
 
 namespace boscage::refine {
 

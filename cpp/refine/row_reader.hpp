@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "row_map.hpp"
+#include "data/row_map.hpp"
 
 namespace boscage::refine {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "instruction_sets.hpp"
+#include "base/instruction_sets.hpp"
 
 namespace boscage::refine {
 

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "rng.hpp"
-#include "stochastic/batches.hpp"
+#include "families/stochastic/batches.hpp"
 
 using namespace boscage;
 using namespace boscage::stochastic;

@@ -1,9 +1,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "criteria.hpp"
-#include "rng.hpp"
+#include "criteria/criteria.hpp"
+#include "data/number_grid.hpp"
 
 using namespace boscage;
 
@@ -31,17 +32,17 @@ std::vector<AnyCriterion> all_criteria() {
 }
 
 double total(const AnyCriterion& any, const std::vector<double>& w) {
-  return std::visit([&](const auto& c) { return c.total(w.data(), static_cast<int>(w.size())); }, any);
+  return visit_classes([&](const auto& c) { return c.total(w.data(), static_cast<int>(w.size())); }, any);
 }
 
 double gain(const AnyCriterion& any, const std::vector<double>& right, const std::vector<double>& left) {
-  return std::visit([&](const auto& c) { return c.gain(right.data(), left.data(), static_cast<int>(right.size())); },
-                    any);
+  return visit_classes([&](const auto& c) { return c.gain(right.data(), left.data(), static_cast<int>(right.size())); },
+                       any);
 }
 
 double drop(const AnyCriterion& any, const std::vector<double>& right, const std::vector<double>& left) {
-  return std::visit([&](const auto& c) { return c.drop(right.data(), left.data(), static_cast<int>(right.size())); },
-                    any);
+  return visit_classes([&](const auto& c) { return c.drop(right.data(), left.data(), static_cast<int>(right.size())); },
+                       any);
 }
 
 bool near(double a, double b, double tolerance) {
@@ -65,6 +66,50 @@ std::vector<double> operator+(std::vector<double> a, const std::vector<double>& 
 std::vector<double> operator*(double s, std::vector<double> a) {
   for (double& w : a) w *= s;
   return a;
+}
+
+TEST("the gain of numbers is the fall of their total, whichever side is right") {
+  const double y[] = {0.5, 0.25, 0.125, 1.0, 0.75, 0.0625}, weight[] = {1, 2, 0.5, 1, 3, 0.25};
+  for (const AnyCriterion& any : {AnyCriterion(SquaredError{}), AnyCriterion(Deviance{1}), AnyCriterion(Deviance{0}),
+                                  AnyCriterion(Deviance{0.6})}) {
+    visit_for<Numbers>(
+        [&](const auto& g) {
+          double sums[3][2] = {}, report[3] = {};  // left, right, both
+          for (size_t i = 0; i < 6; ++i) {
+            for (const size_t side : {i % 2, size_t{2}}) {
+              sums[side][0] += weight[i];
+              sums[side][1] += weight[i] * y[i];
+              report[side] += weight[i] * g.report(&y[i], 1);
+            }
+          }
+          const double gain = g.gain(sums[1], sums[0], 2);
+          const double fall =
+              g.total(sums[2], 2, report[2]) - g.total(sums[0], 2, report[0]) - g.total(sums[1], 2, report[1]);
+          CHECK(std::abs(gain - fall) < 1e-14);
+          CHECK(gain == g.gain(sums[0], sums[1], 2));
+          CHECK(g.gain(sums[0], sums[0], 2) <= g.noise(sums[2], 2));
+        },
+        any);
+  }
+}
+
+TEST("a grid of numbers gives exact sums and the numbers back") {
+  std::vector<double> y;
+  for (int i = 0; i < 1000; ++i) y.push_back(1e9 + std::sin(i) * std::pow(10.0, i % 7));
+  Target target;
+  target.number = y;
+  target.outputs = 1;
+  const auto grid = range_of(target).grid(SquaredError{});
+  double forward = 0, backward = 0;
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double v = grid->value(y[i], 0, 1);
+    CHECK(std::abs(v) <= 1);
+    CHECK(std::abs(grid->number(v, 0) - y[i]) <= 1e-6);
+    forward += v;
+    backward += grid->value(y[y.size() - 1 - i], 0, 1);
+  }
+  CHECK(forward == backward);
+  CHECK(grid->value(y[3], 0, 5) == 5 * grid->value(y[3], 0, 1));
 }
 
 }  // namespace
@@ -139,7 +184,7 @@ TEST("a split without signal gains exactly nothing, and neither does an empty si
 TEST("criteria are made by name, and wrong names, parameters and tables are refused") {
   for (std::string_view name : {"gini", "entropy", "sqrt", "modified_gini", "separation"}) {
     const AnyCriterion any = make_criterion(name, 2, {});
-    CHECK(std::visit([](const auto& c) { return c.name; }, any) == name);
+    CHECK(visit_classes([](const auto& c) { return c.name; }, any) == name);
   }
   CHECK(std::holds_alternative<Table>(make_criterion("table", 0, gini_table(4))));
   const auto refused = [](std::string_view name, double parameter, std::vector<double> table) {

@@ -2,16 +2,23 @@
 #include <limits>
 #include <numeric>
 
-#include "axis.hpp"
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "grown.hpp"
-#include "prune.hpp"
-#include "recut.hpp"
-#include "rng.hpp"
+#include "families/axis/axis.hpp"
+#include "grow/grown.hpp"
+#include "grow/prune.hpp"
+#include "grow/recut.hpp"
 
 using namespace boscage;
 
 namespace {
+
+Target labels(const std::vector<int32_t>& y, int32_t classes) {
+  Target target;
+  target.label = y;
+  target.classes = classes;
+  return target;
+}
 
 struct Problem {
   std::vector<double> X;
@@ -22,6 +29,11 @@ struct Problem {
   int32_t classes;
 
   Matrix<double> matrix() const { return {X.data(), rows, columns, columns, 1}; }
+  Target target() const {
+    Target found = labels(y, classes);
+    found.weight = weight;
+    return found;
+  }
 };
 
 // The last column is categorical; the first has few values; some values are missing.
@@ -46,8 +58,8 @@ Grown grow(const Problem& p, const AnyCriterion& criterion, Limits limits, Order
            int64_t max_bins = 0, int64_t together = 1) {
   Pool pool(threads);
   Control control;
-  NodeRows rows(p.y, p.weight, p.classes);
-  AxisSearch search(p.matrix(), p.n_categories, max_bins, rows, p.weight, criterion, limits, pool, control);
+  NodeRows rows(p.target(), criterion);
+  AxisSearch search(p.matrix(), p.n_categories, max_bins, rows, criterion, limits, pool, control);
   Grower grower(rows.total(), limits, order, together);
   grow_in_memory(grower, search, pool, control);
   return flatten(grower, criterion);
@@ -72,7 +84,7 @@ int32_t leaf_of(const Grown& tree, const Problem& p, int64_t row) {
 
 bool same(const Grown& a, const Grown& b) {
   return a.children_left == b.children_left && a.feature == b.feature && a.threshold == b.threshold &&
-         a.class_weights == b.class_weights && a.category_bits == b.category_bits && a.impurity == b.impurity &&
+         a.value == b.value && a.category_bits == b.category_bits && a.impurity == b.impurity &&
          a.missing_go_to_left == b.missing_go_to_left && a.rows == b.rows;
 }
 
@@ -134,7 +146,7 @@ TEST("looking ahead saves questions and changes no tree") {
       ++questions.back();
       for (const Request& request : requests) {
         const Node& node = grower.node(request.node);
-        const double a = node.class_weights[0], b = node.class_weights[1];
+        const double a = node.sums[0], b = node.sums[1];
         MeasuredTest half;
         half.left = {node.rows / 2, {0.25 * a, 0.5 * b}};
         half.right = {node.rows / 2, {0.75 * a, 0.5 * b}};
@@ -166,8 +178,8 @@ TEST("a stopped control ends the growth") {
   const Problem p = make_problem(9, 2000, 4, 3, false);
   Pool pool(2);
   Control control;
-  NodeRows rows(p.y, p.weight, p.classes);
-  AxisSearch search(p.matrix(), p.n_categories, 0, rows, p.weight, Gini{}, {}, pool, control);
+  NodeRows rows(p.target(), Gini{});
+  AxisSearch search(p.matrix(), p.n_categories, 0, rows, Gini{}, {}, pool, control);
   Grower grower(rows.total(), {}, Order::best_first);
   control.stop();
   bool stopped = false;
@@ -191,7 +203,7 @@ TEST("offers: the engine finds the threshold, triples commit three splits") {
   limits.max_splits = 3;
   const std::vector<double> e1{1, 0}, e2{0, 1};
   const double unknown = std::numeric_limits<double>::quiet_NaN();
-  ProposalGrower grower(y, {}, 2, Gini{}, limits, Order::best_first);
+  ProposalGrower grower(labels(y, 2), Gini{}, limits, Order::best_first);
   const auto requests = grower.ask();
   CHECK(requests.size() == 1 && requests[0].may_triple);
   const std::vector<Offer> single{{e1, first, unknown}};
@@ -204,7 +216,7 @@ TEST("offers: the engine finds the threshold, triples commit three splits") {
   CHECK(tree.rows.size() == 7);
   for (const size_t leaf : {3, 4, 5, 6}) CHECK(tree.impurity[leaf] == 0);
   const std::vector<Offer> empty{{e1, first, 100.0}};
-  ProposalGrower other(y, {}, 2, Gini{}, limits, Order::best_first);
+  ProposalGrower other(labels(y, 2), Gini{}, limits, Order::best_first);
   other.ask();
   CHECK(other.offer(0, empty) == -1);
 }

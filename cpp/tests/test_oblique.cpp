@@ -3,19 +3,20 @@
 #include <limits>
 #include <vector>
 
+#include "base/dot.hpp"
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "cut.hpp"
-#include "dot.hpp"
-#include "oblique/batches.hpp"
-#include "oblique/column_scale.hpp"
-#include "oblique/dense_entropy.hpp"
-#include "oblique/eigen.hpp"
-#include "oblique/lbfgs.hpp"
-#include "oblique/soft_entropy.hpp"
-#include "oblique/sparse_entropy.hpp"
-#include "oblique/two_levels.hpp"
-#include "predict_linear.hpp"
-#include "rng.hpp"
+#include "families/oblique/batches.hpp"
+#include "families/oblique/column_scale.hpp"
+#include "families/oblique/eigen.hpp"
+#include "families/oblique/few_terms.hpp"
+#include "families/oblique/soft/dense_entropy.hpp"
+#include "families/oblique/soft/lbfgs.hpp"
+#include "families/oblique/soft/soft_entropy.hpp"
+#include "families/oblique/soft/sparse_entropy.hpp"
+#include "families/oblique/soft/two_levels.hpp"
+#include "grow/cut.hpp"
+#include "predict/linear.hpp"
 
 using namespace boscage;
 
@@ -496,4 +497,86 @@ TEST("a tree grown from sums holds what its tests send to its leaves, in any com
     thresholds.push_back(mine);
   }
   CHECK(thresholds[0] == thresholds[1]);
+}
+
+namespace {
+
+// The square of A theta - b and its minimum in some columns, by Gauss-Seidel. The bias plays no part.
+struct Squares {
+  std::vector<std::vector<double>> rows;
+  std::vector<double> b;
+
+  double value(const std::vector<double>& theta) const {
+    double sum = 0;
+    for (size_t i = 0; i < rows.size(); ++i) sum += residual(theta, i) * residual(theta, i);
+    return sum;
+  }
+  double residual(const std::vector<double>& theta, size_t i) const {
+    double sum = -b[i];
+    for (size_t j = 0; j < theta.size(); ++j) sum += rows[i][j] * theta[j];
+    return sum;
+  }
+  double slope(const std::vector<double>& theta, size_t j) const {
+    double sum = 0;
+    for (size_t i = 0; i < rows.size(); ++i) sum += 2 * residual(theta, i) * rows[i][j];
+    return sum;
+  }
+  void fit(Terms& terms) const {
+    std::vector<double> theta = spread(terms);
+    for (int round = 0; round < 200; ++round)
+      for (const uint32_t j : terms.columns) {
+        double square = 0;
+        for (const auto& row : rows) square += row[j] * row[j];
+        theta[j] -= slope(theta, j) / (2 * square);
+      }
+    for (size_t i = 0; i < terms.columns.size(); ++i) terms.theta[i] = theta[terms.columns[i]];
+    terms.value = value(theta);
+  }
+  std::vector<double> spread(const Terms& terms) const {
+    std::vector<double> theta(rows.front().size(), 0.0);
+    for (size_t i = 0; i < terms.columns.size(); ++i) theta[terms.columns[i]] = terms.theta[i];
+    return theta;
+  }
+};
+
+}  // namespace
+
+TEST("the search for few terms comes to the best of all subsets, or near it") {
+  constexpr uint32_t kColumns = 9, kRows = 40;
+  const std::vector<uint32_t> all{0, 1, 2, 3, 4, 5, 6, 7, 8};
+  int best_found = 0;
+  for (uint64_t round = 0; round < 20; ++round) {
+    Squares squares;
+    for (uint64_t i = 0; i < kRows; ++i) {
+      std::vector<double> row(kColumns);
+      for (uint64_t j = 0; j < kColumns; ++j)
+        row[j] = normal(11, round, i * kColumns + j) + 0.5 * normal(12, round, i);  // columns that go together
+      squares.b.push_back(row[1] - 2 * row[4] + row[7] + 0.6 * row[8] + normal(13, round, i));
+      squares.rows.push_back(std::move(row));
+    }
+    const FewTermsSteps steps{[&](Terms& terms) { squares.fit(terms); },
+                              [&](const Terms& at) {
+                                std::vector<double> slopes;
+                                for (uint32_t j = 0; j < kColumns; ++j)
+                                  slopes.push_back(squares.slope(squares.spread(at), j));
+                                return slopes;
+                              }};
+    Terms full{all, std::vector<double>(kColumns + 1, 0.0)}, cut;
+    squares.fit(full);
+    double best = std::numeric_limits<double>::infinity();
+    for (uint32_t i = 0; i < kColumns; ++i)
+      for (uint32_t j = i + 1; j < kColumns; ++j)
+        for (uint32_t k = j + 1; k < kColumns; ++k) {
+          Terms terms{{i, j, k}, {0, 0, 0, 0}};
+          squares.fit(terms);
+          best = std::min(best, terms.value);
+        }
+    const Terms found = search_few_terms(all, full, {{4}, {1.0, 0.0}}, 3, steps);
+    CHECK(found.columns.size() == 3);
+    CHECK(std::is_sorted(found.columns.begin(), found.columns.end()));
+    CHECK(found.value >= best * (1 - 1e-9));
+    CHECK(found.value <= best * 1.1);
+    best_found += found.value <= best * (1 + 1e-9);
+  }
+  CHECK(best_found >= 18);
 }

@@ -3,10 +3,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/rng.hpp"
 #include "check.hpp"
 #include "online/distinct.hpp"
 #include "online/learner.hpp"
-#include "rng.hpp"
 
 using namespace boscage;
 using namespace boscage::online;

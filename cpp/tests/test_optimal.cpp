@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "check.hpp"
 #include "optimal/bounds.hpp"
 #include "optimal/cache.hpp"
 #include "optimal/optimal.hpp"
 #include "optimal/sweep.hpp"
-#include "rng.hpp"
 
 using namespace boscage;
 using namespace boscage::optimal;

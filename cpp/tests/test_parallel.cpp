@@ -1,9 +1,17 @@
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
+#if __has_include(<sys/wait.h>)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+#include "base/parallel.hpp"
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "parallel.hpp"
-#include "rng.hpp"
 
 using namespace boscage;
 
@@ -37,6 +45,61 @@ TEST("an exception in a worker reaches the caller, and the pool still works") {
   pool.parallel_for(10, [&](int64_t, int) { ++count; });
   CHECK(count == 10);
 }
+
+TEST("threads outlive a call and are taken again") {
+  {
+    Pool pool(3);
+  }
+  const int64_t waiting = idle_workers();
+  CHECK(waiting >= 2);
+  for (int call = 0; call < 20; ++call) {
+    Pool pool(3);
+    CHECK(idle_workers() == waiting - 2);
+    std::atomic<int> count{0};
+    pool.parallel_for(10, [&](int64_t, int) { ++count; });
+    CHECK(count == 10);
+  }
+  CHECK(idle_workers() == waiting);
+  for (int size = 2; size < 40; ++size) Pool pool(size);
+  CHECK(idle_workers() <= std::max<int64_t>(8, 2 * std::thread::hardware_concurrency()));
+}
+
+TEST("a loop inside a loop of the same pool is refused, and one of another pool is not") {
+  Pool pool(2);
+  bool caught = false;
+  try {
+    pool.parallel_for(4, [&](int64_t, int) { pool.parallel_for(4, [](int64_t, int) {}); });
+  } catch (const std::logic_error&) {
+    caught = true;
+  }
+  CHECK(caught);
+  std::atomic<int> count{0};
+  pool.parallel_for(4, [&](int64_t, int) {
+    Pool inner(2);
+    inner.parallel_for(4, [&](int64_t, int) { ++count; });
+  });
+  CHECK(count == 16);
+}
+
+#if __has_include(<sys/wait.h>)
+TEST("a forked process starts threads of its own") {
+  {
+    Pool pool(3);
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a loop that waits for threads which are not there ends the test
+    bool good = idle_workers() == 0;
+    Pool pool(3);
+    std::atomic<int> count{0};
+    pool.parallel_for(100, [&](int64_t, int) { ++count; });
+    _exit(good && count == 100 ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+#endif
 
 TEST("draws are uniform, normal and reproducible") {
   double sum = 0, square = 0, normals = 0, normal_squares = 0;

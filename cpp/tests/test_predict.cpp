@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "check.hpp"
-#include "predict.hpp"
+#include "predict/predict.hpp"
 
 using namespace boscage;
 

@@ -2,12 +2,12 @@
 #include <limits>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "check.hpp"
 #include "refine/hash.hpp"
 #include "refine/leaf_models.hpp"
 #include "refine/polish.hpp"
 #include "refine/product.hpp"
-#include "rng.hpp"
 
 using namespace boscage;
 using namespace boscage::refine;

@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/rng.hpp"
+#include "base/shared_lock.hpp"
 #include "check.hpp"
 #include "online/learner.hpp"
-#include "rng.hpp"
-#include "shared_lock.hpp"
 
 using namespace boscage;
 using namespace boscage::online;

@@ -2,11 +2,11 @@
 #include <cmath>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "check.hpp"
-#include "rng.hpp"
-#include "stochastic/lookahead.hpp"
-#include "stochastic/memory.hpp"
-#include "stochastic/reduce.hpp"
+#include "families/stochastic/lookahead.hpp"
+#include "families/stochastic/memory.hpp"
+#include "families/stochastic/reduce.hpp"
 
 using namespace boscage;
 using namespace boscage::stochastic;
@@ -214,7 +214,7 @@ TEST("any number of threads grows the same tree") {
     const Frame frame =
         make_frame(example.rows(), standard, find_range(example.rows(), pool, control), {}, pool, control);
     const AnyCriterion gini = Gini{};
-    MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, {}, pool, control);
+    MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, {}, nullptr, pool, control);
     Limits limits;
     limits.max_splits = 9;
     const Grower grower = growth.grow(limits, Order::best_first);
@@ -240,7 +240,7 @@ TEST("the look-ahead finds the two planes of XOR") {
   const AnyCriterion gini = Gini{};
   GrowSettings settings;
   settings.lookahead = true;
-  MemoryGrowth<Matrix<double>> growth(rows, frame, gini, settings, pool, control);
+  MemoryGrowth<Matrix<double>> growth(rows, frame, gini, settings, nullptr, pool, control);
   Limits limits;
   limits.max_splits = 7;
   const Grower grower = growth.grow(limits, Order::best_first);

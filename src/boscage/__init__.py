@@ -10,49 +10,76 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from boscage import datasets
-    from boscage._component import IncompatibleParts
-    from boscage._file_reader import ModelFileError
-    from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
+    from boscage.base.component import IncompatibleParts
+    from boscage.criteria import (
+        AbsoluteError,
+        Entropy,
+        Gamma,
+        Gini,
+        ModifiedGini,
+        Poisson,
+        Quantile,
+        Separation,
+        Sqrt,
+        SquaredError,
+        Tweedie,
+    )
     from boscage.duplication import DuplicateWeights, duplicate_dab, duplicate_sampled, duplication_bound
     from boscage.files import load
+    from boscage.forest import ForestClassifier, ForestRegressor
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
-    from boscage.leaves import Frequency, Linear, Majority
+    from boscage.leaves import Constant, Frequency, Linear, Majority, Mean, Median, RidgeLeaf
+    from boscage.model.file_reader import ModelFileError
     from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
     from boscage.polish import Polish
-    from boscage.splits import CO2, OC1, Axis, CartLC, Householder, StochasticLinear, WeightedOblique
-    from boscage.top_down import TopDownTreeClassifier
+    from boscage.splits import CO2, OC1, Axis, CartLC, ForestMix, Householder, StochasticLinear, WeightedOblique
+    from boscage.top_down import TopDownTreeClassifier, TopDownTreeRegressor
     from boscage.tree import Tree
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AbsoluteError": "criteria",
     "Axis": "splits",
     "BestFirst": "growth",
     "CO2": "splits",
     "CartLC": "splits",
+    "Constant": "leaves",
     "DepthFirst": "growth",
     "DuplicateWeights": "duplication",
     "Entropy": "criteria",
+    "ForestClassifier": "forest",
+    "ForestMix": "splits",
+    "ForestRegressor": "forest",
     "Frequency": "leaves",
+    "Gamma": "criteria",
     "Gini": "criteria",
     "HeaviestFirst": "growth",
     "Householder": "splits",
-    "IncompatibleParts": "_component",
+    "IncompatibleParts": "base.component",
     "LOMTreeClassifier": "online",
     "Linear": "leaves",
     "Majority": "leaves",
-    "ModelFileError": "_file_reader",
+    "Mean": "leaves",
+    "Median": "leaves",
+    "ModelFileError": "model.file_reader",
     "ModifiedGini": "criteria",
     "OC1": "splits",
     "OnlineTreeClassifier": "online",
     "OptimalTreeClassifier": "optimal",
+    "Poisson": "criteria",
     "Polish": "polish",
+    "Quantile": "criteria",
+    "RidgeLeaf": "leaves",
     "Separation": "criteria",
     "Sqrt": "criteria",
+    "SquaredError": "criteria",
     "StochasticLinear": "splits",
     "TopDownTreeClassifier": "top_down",
+    "TopDownTreeRegressor": "top_down",
     "Tree": "tree",
+    "Tweedie": "criteria",
     "WeightedOblique": "splits",
     "datasets": "",
     "duplicate_dab": "duplication",
@@ -64,13 +91,19 @@ _HOME = {
 __all__ = [
     "CO2",
     "OC1",
+    "AbsoluteError",
     "Axis",
     "BestFirst",
     "CartLC",
+    "Constant",
     "DepthFirst",
     "DuplicateWeights",
     "Entropy",
+    "ForestClassifier",
+    "ForestMix",
+    "ForestRegressor",
     "Frequency",
+    "Gamma",
     "Gini",
     "HeaviestFirst",
     "Householder",
@@ -78,16 +111,24 @@ __all__ = [
     "LOMTreeClassifier",
     "Linear",
     "Majority",
+    "Mean",
+    "Median",
     "ModelFileError",
     "ModifiedGini",
     "OnlineTreeClassifier",
     "OptimalTreeClassifier",
+    "Poisson",
     "Polish",
+    "Quantile",
+    "RidgeLeaf",
     "Separation",
     "Sqrt",
+    "SquaredError",
     "StochasticLinear",
     "TopDownTreeClassifier",
+    "TopDownTreeRegressor",
     "Tree",
+    "Tweedie",
     "WeightedOblique",
     "datasets",
     "duplicate_dab",
@@ -110,6 +151,7 @@ _MODULES = (
     "explain",
     "export",
     "files",
+    "forest",
     "growth",
     "html",
     "leaves",

@@ -1,7 +1,8 @@
-"""Criteria G: how impure a node is, and what a test is worth.
+"""Criteria G: how impure a node is, and what a test is worth. Those of numbers are in `boscage._number_criteria`.
 
-Everything rests on Φ(W) = |W|·G(W/|W|), a function of the vector W of class weights of a node: concave, homogeneous,
-zero when one class is left. The compiled core has the same roster in the same order (``criteria.hpp``).
+Everything here rests on Φ(W) = |W|·G(W/|W|), a function of the vector W of class weights of a node: concave,
+homogeneous, zero when one class is left. The compiled core has the same roster in the same order
+(``class_criteria.hpp``).
 """
 
 from __future__ import annotations
@@ -9,18 +10,42 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from boscage._class_weights import entropy_gap, moderate, of_both_sides, rest
-from boscage._component import ROLES, Component, register
-from boscage._tabulate import curvature_at, slope_at, tabulate, value_at
+from boscage._number_criteria import (
+    AbsoluteError,
+    Gamma,
+    NumberCriterion,
+    Poisson,
+    Quantile,
+    SquaredError,
+    Tweedie,
+)
+from boscage.base.component import ROLES, Component, register
+from boscage.base.tabulate import curvature_at, slope_at, tabulate, value_at
+from boscage.data.class_weights import entropy_gap, moderate, of_both_sides, rest
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["Criterion", "Custom", "Entropy", "Gini", "ModifiedGini", "Separation", "Sqrt"]
+__all__ = [
+    "AbsoluteError",
+    "Criterion",
+    "Custom",
+    "Entropy",
+    "Gamma",
+    "Gini",
+    "ModifiedGini",
+    "NumberCriterion",
+    "Poisson",
+    "Quantile",
+    "Separation",
+    "Sqrt",
+    "SquaredError",
+    "Tweedie",
+]
 
 _NO_TABLE = np.empty((0, 3))
 _SMALLEST = 1e-300  # class weights are floored here where a slope would be infinite
@@ -34,7 +59,9 @@ class Criterion(Component, ABC):
     """
 
     role: ClassVar[str] = "criterion"
+    target: ClassVar[Literal["classes", "numbers"]] = "classes"
     provides = frozenset({"impurity", "slope"})
+    needs = frozenset({"class target"})
 
     @property
     @abstractmethod
@@ -296,7 +323,7 @@ class Separation(Entropy):
     """
 
     provides = frozenset()
-    needs = frozenset({"cut"})
+    needs = frozenset({"class target", "cut"})
 
     def native(self) -> tuple[str, float, Floats]:
         """Return what crosses into the compiled core: name, parameter, table."""

@@ -1,13 +1,15 @@
 """Trees over Dask collections: the same parameters, the same tree to the byte, rows wherever the cluster has them.
 
-Each pass sends a question (the tests on the way to the open leaves) to every partition and brings back sums: a
-partition adds up the blocks of 4096 rows that lie inside it, blocks that lie across partitions are made of the few
-rows at their edges, and sums are reduced pairwise by block number in a tree of tasks. Splits are solved in the
+Each pass sends a question (the tests on the way to the open leaves) to the workers and brings back sums: a task adds up
+the blocks of 4096 rows that lie inside its partitions, and blocks that lie across the partitions of two tasks are made
+of the few rows at their edges. Sums are reduced pairwise by block number. One task works on all partitions that a
+thread of a worker holds, so a pass costs a message for each thread and not for each partition. Splits are solved in the
 client. Workers keep nothing from pass to pass, so they may come, go and die: what is lost is computed again.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -26,40 +28,43 @@ except ImportError as error:
     raise ImportError("boscage.dask needs dask[array,distributed]: pip install 'boscage[dask]'") from error
 
 import boscage
-from boscage._column_kinds import CategoryRule
-from boscage._progress import Progress
+from boscage.base.progress import Progress
 from boscage.batches.partitions import (
     Asked,
     ClusterError,
-    answer_across,
-    answer_partition,
-    join_runs,
-    look_at_partition,
+    Group,
+    answer_group,
+    answer_of_all,
+    group_numbers,
+    in_memory,
+    look_at_group,
     merge_answers,
+    merge_looks,
     row_chunks,
     row_partitions,
-    survey_partition,
+    survey_group,
     to_loaders,
     to_partitions,
-    weigh_partition,
+    weigh_group,
 )
 from boscage.batches.reading import Look, Question, Reading
 from boscage.batches.reduction import total
-from boscage.batches.rows import BLOCK_ROWS
 from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
 from boscage.criteria import Criterion
+from boscage.data.column_kinds import CategoryRule
+from boscage.engine.top_down import category_rule
 from boscage.growth import Growth
 from boscage.leaves import Leaf
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier as LocalClassifier
-from boscage.top_down import category_rule
 
 __all__ = ["ClusterError", "TopDownTreeClassifier"]
 
 Floats = npt.NDArray[np.float64]
 
-_JOINED_AT_ONCE = 8
 _POLL_SECONDS = 0.5
+_MERGED_AT_ONCE = 8
+_ASK_SECONDS = 1.0
 
 
 class TopDownTreeClassifier(LocalClassifier):
@@ -266,17 +271,32 @@ class Cluster:
         self.timeout = timeout
         self.limit = limit
 
-    def compute(self, partitions: list[Delayed], final: Delayed | None = None) -> list[Any]:
-        """Return the values of the partitions' tasks, or that of ``final``, which is made of them."""
-        wanted = partitions if final is None else [final, *partitions]
-        futures: list[Future] = self.client.compute(wanted, retries=self.retries, optimize_graph=True)
-        goal = futures if final is None else futures[:1]
+    def run(
+        self, task: Callable[..., Any], asked: Asked, groups: list[Group], merge: Callable[..., Any] | None = None
+    ) -> list[Any]:
+        """Return what a task makes of every group of partitions; many answers are merged on the workers first."""
+        if any(isinstance(piece, Delayed) for group in groups for part in group.partitions for piece in _pieces(part)):
+            call, shared = delayed(task, pure=False), delayed(asked, traverse=False)
+            wanted = [call(shared, _delayed_group(group)) for group in groups]
+            futures: list[Future] = self.client.compute(wanted, retries=self.retries, optimize_graph=True)
+        else:
+            futures = [
+                self.client.submit(_with_partitions, task, asked, group.partitions, group._replace(partitions=[]),
+                                   retries=self.retries, pure=False)
+                for group in groups
+            ]  # fmt: skip
+        goal, every = futures, list(futures)
+        while merge is not None and len(goal) > _MERGED_AT_ONCE:
+            runs = [goal[i : i + _MERGED_AT_ONCE] for i in range(0, len(goal), _MERGED_AT_ONCE)]
+            goal = [self.client.submit(merge, asked, run, retries=self.retries, pure=False) for run in runs]
+            every += goal
         try:
             self._wait(goal)
-            self._raise_failure(futures if final is None else futures[1:], goal)
+            self._raise_failure(futures, goal, groups)
             values: list[Any] = self.client.gather(goal, errors="raise")
         except BaseException:
-            self.client.cancel(futures, force=True)
+            for future in every:
+                future.release()  # not cancel: the scheduler breaks off the connection if a task between is unwanted
             raise
         return values
 
@@ -308,14 +328,29 @@ class Cluster:
             raise ClusterError(f"the client is {self.client.status}: the connection to the scheduler is lost.")
         return bool(self.client.scheduler_info(n_workers=-1)["workers"])
 
-    def _raise_failure(self, partitions: list[Future], goal: list[Future]) -> None:
-        """Raise the error of the first partition that failed, with its number."""
-        for number, future in enumerate(partitions):
+    def _raise_failure(self, futures: list[Future], goal: list[Future], groups: list[Group]) -> None:
+        """Raise the error of the first group that failed, with the numbers of its partitions."""
+        for future, group in zip(futures, groups):
             if future.status == "error":
-                _raise_from(future, f"partition {number}")
+                numbers = ", ".join(map(str, group.numbers))
+                _raise_from(future, f"partition{'s' * (len(group.numbers) > 1)} {numbers}")
         for future in goal:
             if future.status == "error":
                 _raise_from(future, "a sum of partitions")
+
+
+def _pieces(partition: Any) -> list[Any]:
+    return partition if isinstance(partition, list) else []
+
+
+def _delayed_group(group: Group) -> Delayed:
+    """Return a group whose partitions are computed before the task."""
+    return delayed(Group)(group.numbers, group.partitions, group.first_rows, group.lengths)
+
+
+def _with_partitions(task: Callable[..., Any], asked: Asked, partitions: list[Any], group: Group) -> Any:
+    """Run a task; results that the cluster holds come as an argument of their own, where the scheduler sees them."""
+    return task(asked, group._replace(partitions=partitions))
 
 
 def _raise_from(future: Future, where: str) -> None:
@@ -339,7 +374,7 @@ class ClusterPasses:
         Computes tasks.
     partitions : list of lists
         X, y and perhaps weights of each, delayed.
-    owner, class_weight, allow_nan
+    owner, class_weight, allow_nan, target
         As in `BatchPasses`.
     categories : CategoryRule
         Which columns are categories.
@@ -360,14 +395,22 @@ class ClusterPasses:
         categories: CategoryRule,
         max_message_mb: float,
         progress: Progress,
+        target: str = "classes",
     ) -> None:
         self._cluster = cluster
         self._partitions = to_loaders(partitions)
+        self._held = in_memory(self._partitions)
+        if self._held is not None:
+            self._partitions = list(self._held)
+        self._workers: set[str] = set()
+        self._asked_at = -math.inf
+        self._numbers: list[list[int]] = []
+        self._lengths = [0] * len(partitions)
         self._progress = progress
-        self._asked = Asked(boscage.__version__, owner, allow_nan, categories)
+        self._asked = Asked(boscage.__version__, owner, allow_nan, categories, target)
         self.max_message_mb = max_message_mb
         self.n_passes = 0
-        surveys: list[Survey | None] = self._on_partitions(survey_partition, self._asked)
+        surveys: list[Survey | None] = self._by_partition(survey_group, self._asked)
         found = [survey for survey in surveys if survey is not None]
         if not found:
             raise ValueError("X holds no rows. Pass at least one partition with rows.")
@@ -386,13 +429,37 @@ class ClusterPasses:
         if self._progress.callback is not None:
             self._progress(self.n_passes)
 
-    def _on_partitions(self, task: Callable[..., Any], asked: Asked) -> list[Any]:
+    def _groups(self, *, only_rows: bool) -> list[Group]:
+        """Share the partitions among tasks; anew when workers have come or gone, which is asked once a second."""
+        now = time.monotonic()
+        if now - self._asked_at > _ASK_SECONDS:
+            self._asked_at = now
+            workers = set(self._cluster.client.nthreads())
+            if not self._numbers or workers != self._workers:
+                self._numbers = group_numbers(self._cluster.client, self._held, len(self._partitions))
+                self._workers = workers
+        first_rows = np.concatenate([[0], np.cumsum(self._lengths)]).tolist()
+        groups = []
+        for numbers in self._numbers:
+            kept = [number for number in numbers if self._lengths[number] or not only_rows]
+            if kept:
+                partitions = [self._partitions[number] for number in kept]
+                starts, lengths = [first_rows[number] for number in kept], [self._lengths[number] for number in kept]
+                groups.append(Group(kept, partitions, starts, lengths))
+        return groups
+
+    def _by_partition(self, task: Callable[..., Any], asked: Asked) -> list[Any]:
+        """Return what a task makes of every partition."""
         self._begin()
-        shared, call = delayed(asked, traverse=False), delayed(task, pure=False)
-        return self._cluster.compute([call(shared, partition) for partition in self._partitions])
+        groups = self._groups(only_rows=False)
+        found: list[Any] = [None] * len(self._partitions)
+        for group, values in zip(groups, self._cluster.run(task, asked, groups)):
+            for number, value in zip(group.numbers, values):
+                found[number] = value
+        return found
 
     def _weigh(self, prepare: Preparation) -> WeightSurvey:
-        weights = self._on_partitions(weigh_partition, self._asked._replace(prepare=prepare))
+        weights = self._by_partition(weigh_group, self._asked._replace(prepare=prepare))
         self._lengths = [0 if weight is None else weight.count for weight in weights]
         merged: WeightSurvey = reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
         return merged
@@ -400,45 +467,12 @@ class ClusterPasses:
     def sums(self, question: Question) -> Floats:
         """Answer a question by one pass over all partitions."""
         self._begin()
-        shared = delayed(self._asked._replace(question=question), traverse=False)
-        answer, across = delayed(answer_partition, pure=False), delayed(answer_across, pure=False)
-        tasks: list[Delayed] = []
-        runs: list[Delayed] = []
-        waiting: list[Delayed] = []  # partitions with rows of the block that is not yet whole
-        row = 0
-        for partition, length in zip(self._partitions, self._lengths):
-            if not length:
-                continue
-            task = answer(shared, partition, row, length)
-            tasks.append(task)
-            end = row + length
-            first, last = -(-row // BLOCK_ROWS), end // BLOCK_ROWS  # blocks first .. last - 1 lie inside
-            if row % BLOCK_ROWS:
-                waiting.append(task)
-                if end >= first * BLOCK_ROWS:
-                    runs.append(across(shared, first - 1, waiting))
-                    waiting = []
-            if last > first:
-                runs.append(task)
-            if end % BLOCK_ROWS and end > first * BLOCK_ROWS:
-                waiting.append(task)
-            row = end
-        if waiting:
-            runs.append(across(shared, row // BLOCK_ROWS, waiting))
-        gather = delayed(join_runs, pure=False)
-        while True:
-            runs = [gather(runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]
-            if len(runs) == 1:
-                break
-        return total(self._cluster.compute(tasks, runs[0])[0])
+        asked, groups = self._asked._replace(question=question), self._groups(only_rows=True)
+        answers = self._cluster.run(answer_group, asked, groups, merge_answers)
+        return total(answer_of_all(question, [answer for each in answers for answer in each]))
 
     def collect(self, question: Look) -> Any:
         """Answer a question of exact answers by one pass over all partitions."""
         self._begin()
-        shared = delayed(self._asked._replace(look=question), traverse=False)
-        look, merge = delayed(look_at_partition, pure=False), delayed(merge_answers, pure=False)
-        tasks = [look(shared, part, length) for part, length in zip(self._partitions, self._lengths) if length]
-        runs = list(tasks)
-        while len(runs) > 1:
-            runs = [merge(shared, runs[i : i + _JOINED_AT_ONCE]) for i in range(0, len(runs), _JOINED_AT_ONCE)]
-        return self._cluster.compute(tasks, runs[0])[0]
+        asked, groups = self._asked._replace(look=question), self._groups(only_rows=True)
+        return reduce(question.merge, self._cluster.run(look_at_group, asked, groups, merge_looks))

@@ -20,10 +20,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from boscage._estimator import ClassCount
-from boscage._labels import check_all_labelled
-from boscage._numbers import check_number
-from boscage._weights import check_sample_weight
+from boscage.base.numbers import check_number
+from boscage.data.labels import check_all_labelled
+from boscage.data.weights import check_sample_weight
+from boscage.engine.estimator import ClassCount
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

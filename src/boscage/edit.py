@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,41 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
-from boscage import _predict
-from boscage._describe import Describer
+from boscage.engine.recount import Rows, checked_rows, is_majority, job_of, leaf_part, recount
+from boscage.model import predict as _predict
 from boscage.pruning import collapse, surviving_nodes
-from boscage.tree import LINEAR, Bools, Floats, Int64s, LeafModels, Schema, Tree
+from boscage.show.describe import Describer
+from boscage.tree import LINEAR, Bools, Floats, Int64s, LeafModels, Tree
 
 if TYPE_CHECKING:
-    from boscage._grow import Job
-    from boscage.leaves import Leaf
+    pass
 
 __all__ = ["EditReport", "TreeEdit"]
 
-_BLOCK = 65536  # rows
 _IMPOSSIBLE = -1000.0  # intercept of a class that cannot occur
 _STALE = ("status_", "objective_", "lower_bound_", "gap_", "n_nodes_explored_", "reading_")  # of the fit
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows as the tree reads them, class codes and weights (None: all 1)."""
-
-    X: Any
-    y: Int64s
-    weight: Floats | None
-
-    def as_fitted(self, class_weight: Any, classes: npt.NDArray[Any]) -> Rows:
-        """Return the rows as a fit counts them: class weights multiplied in, rows of weight 0 left out."""
-        from boscage._weights import apply_class_weight, snap_weights
-
-        weight = apply_class_weight(class_weight, self.y.astype(np.int32), classes, self.weight)
-        if weight is None:
-            return self
-        kept = np.flatnonzero(weight > 0)
-        return Rows(self.X[kept], self.y[kept], snap_weights(weight[kept]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +34,14 @@ class EditReport:
     n_rows : int
         Number of rows.
     accuracy_before, accuracy_after : float
-        Share of the rows (by weight) that the tree predicts rightly.
+        Share of the rows (by weight) that the tree predicts rightly; of a tree of numbers the root of the mean squared
+        error.
     changed : ndarray of int64
-        Numbers of the rows whose predicted class changes.
+        Numbers of the rows whose predicted class, or number, changes.
     n_leaves_before, n_leaves_after : int
         Size of the tree.
+    is_numbers : bool
+        Whether the tree predicts numbers.
     """
 
     n_rows: int
@@ -69,10 +50,13 @@ class EditReport:
     changed: Int64s
     n_leaves_before: int
     n_leaves_after: int
+    is_numbers: bool = False
 
     def __str__(self) -> str:
-        rows = f"{len(self.changed):,} of {self.n_rows:,} rows change their class"
+        rows = f"{len(self.changed):,} of {self.n_rows:,} rows change their {'value' if self.is_numbers else 'class'}"
         accuracy = f"accuracy {self.accuracy_before:.4f} -> {self.accuracy_after:.4f}"
+        if self.is_numbers:
+            accuracy = f"RMSE {self.accuracy_before:.6g} -> {self.accuracy_after:.6g}"
         return f"{accuracy}; {rows}; {self.n_leaves_before} -> {self.n_leaves_after} leaves"
 
 
@@ -106,7 +90,7 @@ class TreeEdit:
     """
 
     _start: Tree
-    _classes: npt.NDArray[Any]
+    _classes: npt.NDArray[Any] | None
     _owner: Any = None
     _rows: Rows | None = None
     _thresholds: dict[int, float] = field(default_factory=dict)
@@ -164,8 +148,9 @@ class TreeEdit:
         ----------
         node : int
             Number of a leaf, or of a node that was pruned.
-        value : label or array of shape (K,)
-            A class, predicted with certainty, or a probability for each class.
+        value : label, number or array of shape (K,)
+            A class, predicted with certainty, or a probability for each class; of a tree of numbers a number for each
+            output.
         """
         self._require(node, leaf=True)
         return replace(self, _values={**self._values, int(node): self._checked_value(value)})
@@ -244,7 +229,17 @@ class TreeEdit:
         """
         return self._compare(checked_rows(self._owner, self._start, self._classes, X, y, sample_weight))
 
+    def _compare_numbers(self, rows: Rows) -> EditReport:
+        before, after = (_predict.predict_proba(tree, rows.X) for tree in (self._start, self.tree))
+        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        share = weight / weight.sum() / before.shape[1]
+        first, last = (float(np.sqrt(share @ ((found - rows.y) ** 2).sum(axis=1))) for found in (before, after))
+        changed = np.flatnonzero((before != after).any(axis=1)).astype(np.int64)
+        return EditReport(len(rows.y), first, last, changed, self._start.n_leaves, self.tree.n_leaves, is_numbers=True)
+
     def _compare(self, rows: Rows) -> EditReport:
+        if self._classes is None:
+            return self._compare_numbers(rows)
         before, after = (_predict.predict_class(tree, rows.X) for tree in (self._start, self.tree))
         weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
         total = float(weight.sum())
@@ -275,7 +270,7 @@ class TreeEdit:
             tree = self._refitted(tree, self._refit)
         elif start.leaf_value is not None or start.leaf_models is not None or self._values:
             fractions = tree.value[tree.leaves]
-            proba = _votes(fractions) if _is_majority(start) else fractions.copy()
+            proba = _votes(fractions) if self._classes is not None and is_majority(start) else fractions.copy()
             proba[is_kept] = start.leaf_proba[start.leaf_index[old[is_kept]]]
             tree = replace(tree, leaf_value=proba)
         for at, value in self._values.items():
@@ -289,15 +284,20 @@ class TreeEdit:
         models, proba = self._start.leaf_models, tree.leaf_proba
         if models is None:
             return tree
-        coef, intercept = np.zeros((len(index), tree.n_classes, tree.n_features)), _logs(proba)
+        coef = np.zeros((len(index), tree.n_outputs, tree.n_features))
+        intercept = proba.copy() if self._classes is None else _logs(proba)
         source, at = (models, index[is_kept]) if tree.leaf_models is None else (tree.leaf_models, ~is_set)
         kept = is_kept if tree.leaf_models is None else ~is_set
         coef[kept], intercept[kept] = source.coef[at], source.intercept[at]
-        return replace(tree, leaf_models=LeafModels(coef, intercept))
+        if source.low is None or source.high is None:
+            return replace(tree, leaf_models=LeafModels(coef, intercept))
+        low, high = proba.copy(), proba.copy()
+        low[kept], high[kept] = source.low[at], source.high[at]
+        return replace(tree, leaf_models=LeafModels(coef, intercept, low, high))
 
     def _refitted(self, tree: Tree, rows: Rows) -> Tree:
-        leaf, job = _leaf_part(self._owner, self._start), _job(self._owner, tree, self._classes, self._as_fitted(rows))
-        return leaf.finish(tree, job)
+        leaf, job = leaf_part(self._owner, self._start), job_of(self._owner, tree, self._classes, self._as_fitted(rows))
+        return leaf.refit(tree, job)
 
     # --- checks ------------------------------------------------------------------------------------------------------
 
@@ -329,8 +329,12 @@ class TreeEdit:
         return float(value) * score.unit + (0.0 if by_norm else score.constant * score.unit)
 
     def _checked_value(self, value: Any) -> Floats:
-        k = self._start.n_classes
+        k = self._start.n_outputs
         array = np.asarray(value)
+        if self._classes is None:
+            if array.size != k or array.dtype.kind not in "fiu" or not (np.abs(array) <= 1e300).all():
+                raise ValueError(f"value must be {'a number' if k == 1 else f'{k} numbers'}, got {value!r}.")
+            return array.reshape(k).astype(np.float64)
         if array.ndim == 1 and array.dtype.kind in "fiu":
             if array.shape != (k,) or not (array >= 0).all() or abs(float(array.sum()) - 1) > 1e-6:
                 raise ValueError(
@@ -368,129 +372,12 @@ def _ancestors(tree: Tree, node: int) -> list[int]:
     return found
 
 
-def recount(tree: Tree, rows: Rows, nodes: Bools, owner: Any = None) -> Tree:
-    """Count some nodes again: fractions, rows, weight, impurity. An empty node takes its parent's fractions."""
-    mass, count = np.zeros((tree.node_count, tree.n_classes)), np.zeros(tree.node_count, np.int64)
-    for begin in range(0, len(rows.y), _BLOCK):
-        part = slice(begin, begin + _BLOCK)
-        reach = sparse.csr_array(_predict.decision_path(tree, rows.X[part]))
-        y = rows.y[part]
-        weight = np.ones(len(y)) if rows.weight is None else rows.weight[part]
-        member = sparse.csr_array((weight, (np.arange(len(y)), y)), shape=(len(y), tree.n_classes))
-        mass += (reach.T @ member).toarray()
-        count += np.asarray((reach > 0).sum(axis=0)).ravel()
-    total = mass.sum(axis=1)
-    impurity_of = _impurity_function(tree, owner)
-    value, impurity = tree.value.copy(), tree.impurity.copy()
-    for node in np.flatnonzero(nodes):
-        if total[node] > 0:
-            value[node] = mass[node] / total[node]
-        elif tree.parent[node] >= 0:
-            value[node] = value[tree.parent[node]]
-    impurity[nodes] = np.where(total > 0, impurity_of(value), 0.0)[nodes]
-    return replace(
-        tree,
-        value=value,
-        impurity=impurity,
-        n_node_samples=np.where(nodes, count, tree.n_node_samples),
-        weighted_n_node_samples=np.where(nodes, total, tree.weighted_n_node_samples),
-    )
-
-
-def _error(value: Floats) -> Floats:
-    rest: Floats = 1 - value.max(axis=1)
-    return rest
-
-
-def _impurity_function(tree: Tree, owner: Any) -> Callable[[Floats], Floats]:
-    """Find the criterion under which the tree's impurities are those of its fractions; gini if there is none."""
-    from boscage._component import resolve
-    from boscage.criteria import Entropy, Gini, ModifiedGini, Sqrt
-
-    parts: list[Any] = [resolve("criterion", owner.criterion)] if hasattr(owner, "criterion") else []
-    parts += [Gini(), Entropy(), Sqrt(), ModifiedGini()]
-    known: list[Callable[[Floats], Floats]] = [*(part.total for part in parts), _error]
-    has_rows = tree.weighted_n_node_samples > 0
-    for function in known:
-        if np.allclose(function(tree.value)[has_rows], tree.impurity[has_rows], rtol=1e-6, atol=1e-9):
-            return function
-    return Gini().total
-
-
 def _votes(fractions: Floats) -> Floats:
     votes = np.zeros_like(fractions)
     votes[np.arange(len(fractions)), fractions.argmax(axis=1)] = 1.0
     return votes
 
 
-def _is_majority(tree: Tree) -> bool:
-    return tree.leaf_value is not None and tree.leaf_models is None and bool((tree.leaf_value.max(axis=1) == 1).all())
-
-
 def _logs(proba: Floats) -> Floats:
     """Return intercepts whose softmax is the given probabilities."""
     return np.log(proba, out=np.full_like(proba, _IMPOSSIBLE), where=proba > 0)
-
-
-def _leaf_part(owner: Any, tree: Tree) -> Leaf:
-    """Return the leaf that the tree was made with, as far as it can be told."""
-    from boscage._component import resolve
-    from boscage.leaves import Frequency, Linear, Majority
-
-    part: Any = resolve("leaf", owner.leaf) if hasattr(owner, "leaf") else None
-    if tree.leaf_models is not None:
-        return part if isinstance(part, Linear) and part.l2 != "auto" else Linear()
-    if _is_majority(tree):
-        return Majority()
-    return part if isinstance(part, Frequency) and part.shrinkage != "auto" else Frequency()
-
-
-def _job(owner: Any, tree: Tree, classes: npt.NDArray[Any], rows: Rows) -> Job:
-    """Return what a leaf needs to be fitted: the rows, and the family of the tests."""
-    from boscage._component import resolve
-    from boscage._grow import Job, Limits
-    from boscage._validation import Dataset
-    from boscage.criteria import Gini
-    from boscage.growth import BestFirst
-    from boscage.splits import Axis
-
-    schema: Schema = tree.schema
-    entries = rows.X.data if sparse.issparse(rows.X) else rows.X
-    data = Dataset(
-        rows.X,
-        rows.y.astype(np.int32),
-        classes,
-        rows.weight,
-        schema.n_categories,
-        schema.categories,
-        schema.feature_names,
-        bool(np.isnan(entries).any()),
-    )
-    splits: Any = resolve("splits", owner.splits) if hasattr(owner, "splits") else Axis()
-    return Job(data, Gini(), BestFirst(), Limits(), 0, 1, splits=splits)
-
-
-def checked_rows(owner: Any, tree: Tree, classes: npt.NDArray[Any], X: Any, y: Any, sample_weight: Any) -> Rows:
-    """Check rows, labels and weights; labels become class codes."""
-    from boscage._weights import check_sample_weight
-
-    if y is None:
-        raise ValueError("y is needed: the labels of the rows of X.")
-    if owner is not None:
-        rows = owner._rows(X)[1]
-    else:
-        rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-    codes = _codes(y, classes)
-    if len(codes) != rows.shape[0]:
-        raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of X, got {len(codes)}.")
-    return Rows(rows, codes, check_sample_weight(sample_weight, rows.shape[0]))
-
-
-def _codes(y: Any, classes: npt.NDArray[Any]) -> Int64s:
-    labels = np.asarray(y).reshape(-1)
-    number = {label: code for code, label in enumerate(classes.tolist())}
-    codes = [number.get(label, -1) for label in labels.tolist()]
-    if -1 in codes:
-        unknown = labels[codes.index(-1)]
-        raise ValueError(f"y holds {unknown!r}, which is not a class of this tree.".replace("np.", ""))
-    return np.array(codes, dtype=np.int64)

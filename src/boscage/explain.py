@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from boscage import _predict
-from boscage._contributions import contributions, plain_row
-from boscage._describe import Describer
+from boscage.model import predict as _predict
+from boscage.show.contributions import contributions, plain_row
+from boscage.show.describe import Describer
 from boscage.tree import Floats, Tree
 
 __all__ = ["Explanation", "Step", "explain"]
@@ -58,16 +58,18 @@ class Explanation:
     path : list of Step
         Nodes from the root to the leaf (in soft trees the leaf of largest reach).
     contributions : ndarray of shape (d, K)
-        By how much each column moved the probability of each class. ``base + contributions.sum(axis=0)`` is
-        ``prediction``.
+        By how much each column moved the probability of each class, or each predicted number.
+        ``base + contributions.sum(axis=0)`` is ``prediction``.
     base : ndarray of shape (K,)
-        Where the row started: the class fractions at the root.
+        Where the row started: the class fractions, or the number, at the root.
     prediction : ndarray of shape (K,)
-        Class probabilities of the row.
+        Class probabilities of the row, or numbers.
     feature_names, class_names, values : list of str
-        Names of columns and classes, and the row's values as text.
+        Names of columns and of classes or outputs, and the row's values as text.
     is_soft : bool
         Whether the row can take other paths too.
+    is_numbers : bool
+        Whether numbers are predicted rather than class probabilities.
     """
 
     path: list[Step]
@@ -78,11 +80,12 @@ class Explanation:
     class_names: list[str]
     values: list[str]
     is_soft: bool = False
+    is_numbers: bool = False
 
     @property
     def best(self) -> int:
-        """Number of the predicted class."""
-        return int(self.prediction.argmax())
+        """Number of the predicted class; of numbers the first output."""
+        return 0 if self.is_numbers else int(self.prediction.argmax())
 
     def table(self, target: int | str | None = None) -> list[tuple[str, str, float]]:
         """List name, value and contribution of the columns that moved a class, the largest first.
@@ -90,7 +93,7 @@ class Explanation:
         Parameters
         ----------
         target : int or str, optional
-            The class, by number or name. Default: the predicted one.
+            The class or output, by number or name. Default: the predicted class, the first output.
         """
         found = self._class_number(target)
         moved = self.contributions[:, found]
@@ -103,17 +106,30 @@ class Explanation:
         number = self.class_names.index(target) if isinstance(target, str) and target in self.class_names else target
         if not isinstance(number, (int, np.integer)) or not 0 <= number < len(self.class_names):
             raise ValueError(
-                f"target must be the name of a class or a number below {len(self.class_names)}, got {target!r}."
+                f"target must be the name of {'an output' if self.is_numbers else 'a class'} or a number below "
+                f"{len(self.class_names)}, got {target!r}."
             )
         return int(number)
 
     def _reason(self) -> str:
         name, p = self.class_names[self.best], self.prediction[self.best]
+        said = ", ".join(map(self._amount, self.prediction)) if self.is_numbers else f"{name} (probability {p:.2f})"
         if len(self.path) == 1:
-            return f"{name} (probability {p:.2f}) for every row"
+            return (
+                f"{said} by the linear model of the only leaf" if self.contributions.any() else f"{said} for every row"
+            )
         if not self.is_soft:
-            return f"{name} (probability {p:.2f}) because"
-        return f"{name} (probability {p:.2f}); the most likely path, of probability {self.path[-1].probability:.2f}:"
+            return f"{said} because"
+        return f"{said}; the most likely path, of probability {self.path[-1].probability:.2f}:"
+
+    def _amount(self, amount: float, sign: str = "") -> str:
+        """Write a probability with three decimals, a number with six digits."""
+        return f"{amount + 0.0:{sign}.6g}" if self.is_numbers else f"{amount:{sign}.3f}"
+
+    def _subject(self) -> str:
+        if not self.is_numbers:
+            return f"probability of {self.class_names[self.best]}"
+        return "value" if len(self.class_names) == 1 else f"value of output {self.class_names[self.best]}"
 
     def _balance(self) -> list[tuple[str, float]]:
         """Lines of the sum for the predicted class: the base, the largest columns, the rest."""
@@ -125,9 +141,11 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [self._reason(), *(f"  {step.sentence}" for step in self.path if step.sentence)]
-        lines += ["", f"probability of {self.class_names[self.best]}"]
-        lines += [f"  {amount:+.3f}  {name}" for name, amount in self._balance()]
-        return "\n".join([*lines, f"  {self.prediction[self.best]:+.3f}  prediction"])
+        sums = [*self._balance(), ("prediction", float(self.prediction[self.best]))]
+        amounts = [self._amount(amount, "+") for _, amount in sums]
+        width = max(map(len, amounts))
+        lines += ["", self._subject()]
+        return "\n".join([*lines, *(f"  {amount:<{width}}  {name}" for amount, (name, _) in zip(amounts, sums))])
 
     def _repr_html_(self) -> str:
         """Show the explanation in a notebook: sentences and a bar for each column."""
@@ -139,7 +157,7 @@ class Explanation:
             color = "#8a8f98" if name in ("base", "prediction") else "#3b7dd8" if amount >= 0 else "#d9544d"
             bar = f"display:inline-block;height:0.7em;background:{color};width:{12 * abs(amount) / widest:.2f}em"
             rows.append(
-                f'<tr><td style="text-align:left">{html.escape(name)}</td><td>{amount:+.3f}</td>'
+                f'<tr><td style="text-align:left">{html.escape(name)}</td><td>{self._amount(amount, "+")}</td>'
                 f'<td style="text-align:left"><span style="{bar}"></span></td></tr>'
             )
         title = html.escape(self._reason())
@@ -173,8 +191,9 @@ def explain(
 
     Notes
     -----
-    Let :math:`v_i` be the class fractions of node i (at a leaf: what it predicts) and :math:`r_i` the probability that
-    the row reaches it, 0 or 1 in hard trees. A prediction is the root's fractions and the steps down the tree,
+    Let :math:`v_i` be the class fractions, or the number, of node i (at a leaf: what it predicts) and :math:`r_i` the
+    probability that the row reaches it, 0 or 1 in hard trees. A prediction is that of the root and the steps down the
+    tree,
 
     .. math:: p = v_0 + \sum_i r_i\,(v_i - v_{\mathrm{parent}(i)}),
 
@@ -183,7 +202,8 @@ def explain(
     :math:`\max(0, \theta_j (x_j - \bar x_j))`, a step to the left by those that pushed it to the left; where none did,
     or the tree stores no means, by :math:`|\theta_j|\,\mathrm{sd}_j`. The step from a leaf's class fractions to the
     answer :math:`\mathrm{softmax}(Bx + b)` of its linear model is shared in proportion to
-    :math:`\sum_k |B_{kj} - \bar B_j|\,|x_j - \bar x_j|`.
+    :math:`\sum_k |B_{kj} - \bar B_j|\,|x_j - \bar x_j|`; in trees of numbers the step from the leaf's number to that of
+    its model in proportion to :math:`\sum_k |B_{kj}|\,|x_j - \bar x_j|`.
 
     This is the path of this tree through its training data. It is not a Shapley value: a column that would have served
     as well but is not on the path gets nothing.
@@ -234,6 +254,7 @@ def explain_with(words: Describer, x: Floats) -> Explanation:
         class_names=words.class_names,
         values=[value_text(words, j, x[j]) for j in range(tree.n_features)],
         is_soft=tree.is_soft,
+        is_numbers=words.is_numbers,
     )
 
 

@@ -1,4 +1,4 @@
-"""A tree for other readers: text, Graphviz, dictionaries for JSON, ONNX, scikit-learn.
+"""A model for other readers and programs: text, Graphviz, JSON, ONNX, C, SQL, JavaScript, scikit-learn.
 
 Linear tests are shown by their largest terms in the user's columns and units, categories by name. Trees of any depth
 are walked without recursion.
@@ -7,6 +7,7 @@ are walked without recursion.
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._colors import class_colors, hex_color, node_color
-from boscage._describe import Describer
-from boscage._to_dict import dict_schema, to_dict
-from boscage._whole_file import write_whole
+from boscage.base.colors import hex_color
+from boscage.base.whole_file import write_whole
+from boscage.show.describe import Describer
+from boscage.show.exported import Trees, check_dtype, exported
+from boscage.show.to_c import to_c
+from boscage.show.to_dict import dict_schema, to_dict
+from boscage.show.to_javascript import to_javascript
+from boscage.show.to_sql import to_sql
 from boscage.tree import Int64s, Tree
 
-__all__ = ["dict_schema", "export_graphviz", "export_text", "to_dict", "to_onnx", "to_sklearn"]
+__all__ = [
+    "dict_schema",
+    "export_graphviz",
+    "export_model",
+    "export_text",
+    "to_c",
+    "to_dict",
+    "to_javascript",
+    "to_onnx",
+    "to_sklearn",
+    "to_sql",
+]
 
 
 def subtree_heights(tree: Tree) -> Int64s:
@@ -63,7 +79,8 @@ def export_text(
     feature_names : sequence of str, optional
         Default: the names seen in fit, else ``feature_0``, ….
     class_names : sequence, optional
-        Default: the labels (of an estimator), else 0, 1, ….
+        Names of the classes, or of the outputs of a tree of numbers. Default: the labels (of an estimator), else 0,
+        1, ….
     max_depth : int or None, default=10
         Deeper branches are cut off; None shows everything.
     spacing : int, default=3
@@ -76,8 +93,8 @@ def export_text(
     max_terms : int, default=5
         Terms shown of a linear test, the largest |θ_j|·sd_j first, and categories shown of a set.
     show_missing : bool or array of bool of shape (d,), optional
-        Whether tests say on which side missing values go, for all columns or for each. Default: for the columns where
-        the tree shows that training rows had some.
+        Whether tests say on which side missing values go, for all columns or for each. Default: for the columns
+        that had some in training.
     units : {"original", "standard"}, default="original"
         How linear tests of several columns are written: in the columns' own units, or in standard deviations from
         their means, ``z(column)``, so that weights can be compared.
@@ -140,10 +157,13 @@ def export_text(
 
 def _leaf_text(words: Describer, node: int, show_weights: bool) -> str:
     tree = words.tree
-    text = f"class: {words.leaf_class(node)}"
-    if tree.leaf_models is not None:
-        text = "class: by the linear model of the leaf"
-    if show_weights:
+    kind = words.answers_by()
+    text = f"{kind}: {words.answer(node)}"
+    if tree.leaf_models is not None and words.has_model(node):
+        text = f"{kind}: {words.model(node) if words.is_numbers else 'by the linear model of the leaf'}"
+    if show_weights and words.is_numbers:
+        text = f"weight: {words.number(tree.weighted_n_node_samples[node])} {text}"
+    elif show_weights:
         weights = tree.value[node] * tree.weighted_n_node_samples[node]
         text = f"weights: [{', '.join(words.number(weight) for weight in weights)}] {text}"
     return text
@@ -189,7 +209,7 @@ def export_graphviz(
     max_depth : int or None, default=None
         Deeper branches are cut off; None shows everything.
     filled : bool, default=True
-        Whether nodes have the colour of their leading class.
+        Whether nodes have the colour of their leading class; of numbers a stronger colour the larger they are.
     impurity : bool, default=True
         Whether nodes show their impurity.
     node_ids : bool, default=False
@@ -216,7 +236,6 @@ def export_graphviz(
     """
     deepest = _check_depth(max_depth)
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units)
-    colors = class_colors(tree.n_classes)
     style = "rounded, filled" if filled else "rounded"
     lines = [
         "digraph Tree {",
@@ -227,7 +246,7 @@ def export_graphviz(
     for node, is_cut in _shown(tree, deepest):
         text = ["(...)"] if is_cut else _box_lines(words, node, impurity, node_ids)
         label = "\\n".join(_quote(line) for line in text)
-        fill = f', fillcolor="{hex_color(node_color(words.proba(node), colors))}"' if filled and not is_cut else ""
+        fill = f', fillcolor="{hex_color(words.color(node))}"' if filled and not is_cut else ""
         lines.append(f'{node} [label="{label}"{fill}];')
         parent = int(tree.parent[node])
         if parent >= 0:
@@ -249,50 +268,60 @@ def _box_lines(words: Describer, node: int, impurity: bool, node_ids: bool) -> l
     if impurity:
         lines.append(f"impurity = {words.number(tree.impurity[node])}")
     lines.append(f"samples = {tree.n_node_samples[node]}")
+    has_model = bool(tree.is_leaf[node]) and tree.leaf_models is not None and words.has_model(node)
+    if words.is_numbers:
+        return [*lines, f"value = {words.model(node) if has_model else words.answer(node)}"]
     lines.append(f"value = [{', '.join(words.number(part) for part in words.proba(node))}]")
-    if tree.is_leaf[node] and tree.leaf_models is not None:
-        lines.append("class by linear model")
-    else:
-        lines.append(f"class = {words.leaf_class(node)}")
+    lines.append("class by linear model" if has_model else f"class = {words.leaf_class(node)}")
     return lines
 
 
 def to_onnx(
-    tree: Tree,
+    tree: Trees,
     path: str | Path | None = None,
     *,
     classes: npt.ArrayLike | None = None,
+    exponent: float = 1.0,
     dtype: str | None = None,
     compute: str = "float64",
+    inputs: str = "auto",
 ) -> Any:
-    """Write a tree as an ONNX model of plain operators (opset 18, IR version 8), which any ONNX runtime can run.
+    """Write a model in ONNX (opset 18, IR version 8), which any ONNX runtime can run.
 
-    The model has one input ``X`` of shape (n, d) and two outputs: ``label`` of shape (n,) and ``probabilities`` of
-    shape (n, K). Hard trees are walked level by level and soft trees compute all tests at once, so its size grows
-    with the arrays of the tree and not with the number of paths.
+    Hard trees of axis and category tests use the tree-ensemble operator (ai.onnx.ml, opset 3), others are made of plain
+    operators. The size of the model grows with the arrays of the trees and not with the number of paths.
 
     Parameters
     ----------
-    tree : Tree
-        The tree.
+    tree : Tree or sequence of Tree
+        The model; several trees are averaged.
     path : str or path, optional
         Where to write the model. Default: return it.
     classes : array of shape (K,), optional
         Labels in order; an estimator passes its own. Integers and whole floats become int64 labels, strings stay
         strings, booleans stay booleans. Default: 0, 1, ….
+    exponent : float, default=1.0
+        Power to which mean probabilities are raised before they are divided by their sum; a calibrated forest passes
+        its ``exponent_``.
     dtype : {"float64", "float32"}, optional
-        Type of the input. Default: that of the training rows.
+        Type of the numbers that come in. Default: that of the training rows.
     compute : {"float64", "float32"}, default="float64"
         Type inside the model and of ``probabilities``. With float64 the model decides as Python does. With float32 it
         is half as large; axis tests on float32 rows still decide alike, linear tests may differ for rows whose score
         lies within rounding of the threshold.
+    inputs : {"auto", "matrix", "columns"}, default="auto"
+        "matrix": one input ``X`` of shape (n, d), in which text categories are codes 0, 1, … in the order of
+        ``tree.schema.categories``. "columns": for each column an input of its name and of shape (n, 1), strings for
+        text categories and ``dtype`` for the rest. "auto": columns if the table has text, else a matrix.
 
     Returns
     -------
     onnx.ModelProto or Path
-        The model; or, if it was written to a file, the path. Columns with categories take codes 0, 1, … in the order of
-        ``tree.schema.categories``; names of columns, categories and classes are in the metadata under ``boscage``.
-        Missing values are NaN.
+        The model; or, if it was written to a file, the path. Its outputs are ``label`` of shape (n,) and
+        ``probabilities`` of shape (n, K); of trees that predict numbers, ``prediction`` of shape (n,), or (n, K) where
+        they predict several. Categories that are numbers or booleans are taken as they are in the table. Missing values
+        are NaN, or any string that is no category, such as "". Names of columns, categories and classes are in the
+        metadata under ``boscage``.
 
     Examples
     --------
@@ -304,20 +333,20 @@ def to_onnx(
         importlib.import_module("onnx")
     except ImportError as error:
         raise ImportError("to_onnx needs the package onnx. Install it with: pip install 'boscage[onnx]'") from error
-    from boscage._onnx import tree_model
+    from boscage.show.onnx import ensemble_model
 
-    dtype = tree.schema.dtype if dtype is None else dtype
-    for name, value in (("dtype", dtype), ("compute", compute)):
-        if value not in ("float32", "float64"):
-            raise ValueError(f"{name} must be 'float32' or 'float64', got {value!r}.")
-    model = tree_model(tree, _checked_classes(tree, classes), dtype=dtype, compute=compute)
+    model = exported(tree, classes, exponent)
+    dtype = model.schema.dtype if dtype is None else dtype
+    check_dtype("dtype", dtype)
+    check_dtype("compute", compute)
+    proto = ensemble_model(model, dtype=dtype, compute=compute, inputs=inputs)
     if path is None:
-        return model
-    return write_whole(path, model.SerializeToString(deterministic=True))
+        return proto
+    return write_whole(path, proto.SerializeToString(deterministic=True))
 
 
 def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
-    """Turn an axis-parallel tree into a fitted scikit-learn ``DecisionTreeClassifier``.
+    """Turn an axis-parallel tree into a fitted scikit-learn tree.
 
     Tools that know only scikit-learn's own tree, such as shap's tree explainer, then take it.
 
@@ -330,7 +359,7 @@ def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
 
     Returns
     -------
-    sklearn.tree.DecisionTreeClassifier
+    sklearn.tree.DecisionTreeClassifier or DecisionTreeRegressor
         Node for node the same tree, with the same sides for missing values. scikit-learn rounds rows to float32, so a
         float64 value within that rounding of a threshold may change sides; float32 rows never do.
 
@@ -346,13 +375,74 @@ def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
     >>> tree.to_sklearn().predict([[0.2]]).tolist()
     ['low']
     """
-    from boscage._to_sklearn import sklearn_tree
+    from boscage.show.to_sklearn import sklearn_tree
 
-    return sklearn_tree(tree, _checked_classes(tree, classes))
+    return sklearn_tree(tree, exported(tree, classes).classes)
 
 
-def _checked_classes(tree: Tree, classes: npt.ArrayLike | None) -> npt.NDArray[Any]:
-    labels = np.arange(tree.n_classes) if classes is None else np.asarray(classes)
-    if labels.shape != (tree.n_classes,):
-        raise ValueError(f"classes must hold {tree.n_classes} labels, got shape {labels.shape}.")
-    return labels
+_SUFFIXES = {
+    ".onnx": "onnx",
+    ".h": "c",
+    ".sql": "sql",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".txt": "text",
+    ".dot": "graphviz",
+    ".gv": "graphviz",
+}
+_METHODS = {"onnx": "to_onnx", "c": "to_c", "sql": "to_sql", "javascript": "to_javascript", "html": "to_html"}
+_TEXTS = {"text": "export_text", "graphviz": "export_graphviz", "json": "to_dict"}
+
+
+def export_model(model: Any, path: str | Path, format: str | None = None, **options: Any) -> Path:
+    """Write a fitted model to a file in the format that the suffix of the file names.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator.
+    path : str or path
+        The file: ``.onnx``, ``.h`` (C), ``.sql``, ``.js`` or ``.mjs`` (JavaScript), ``.json``, ``.html``, ``.txt``, or
+        ``.dot`` or ``.gv`` (Graphviz).
+    format : {"onnx", "c", "sql", "javascript", "json", "html", "text", "graphviz"}, optional
+        The format, whatever the suffix. Default: by the suffix.
+    **options
+        As in the method of the estimator that writes the format: ``to_onnx``, ``to_c``, ``to_sql``, ``to_javascript``,
+        ``to_dict``, ``to_html``, ``export_text`` or ``export_graphviz``.
+
+    Returns
+    -------
+    Path
+        The path. The file is written whole or not at all.
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> from boscage.export import export_model
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> export_model(tree, "tree.js")  # doctest: +SKIP
+    PosixPath('tree.js')
+    """
+    found = _SUFFIXES.get(Path(path).suffix.lower()) if format is None else format
+    if found is None:
+        raise ValueError(
+            f"path={str(path)!r} has no suffix of a format that is known. Use one of {', '.join(_SUFFIXES)}, or pass "
+            "format."
+        )
+    if found not in _SUFFIXES.values():
+        known = ", ".join(map(repr, dict.fromkeys(_SUFFIXES.values())))
+        raise ValueError(f"format must be one of {known}, got {format!r}.")
+    name = (_METHODS | _TEXTS)[found]
+    method = getattr(model, name, None)
+    if method is None:
+        raise ValueError(f"model: {type(model).__name__} cannot be written as {found}: it has no method {name}.")
+    if found in _METHODS:
+        written: Path = method(path, **options)
+        return written
+    if found == "text":
+        options = {"max_depth": None} | options
+    content = method(**options)
+    return write_whole(path, (json.dumps(content, ensure_ascii=False) if found == "json" else content) + "\n")

@@ -19,9 +19,9 @@ estimator keeps beyond its trees has names that begin with ``state.``. The metad
 ``schema``
     The columns: ``{"n_features", "dtype", "feature_names", "categories"}``.
 ``trees``
-    ``{"count", "layouts"}``, see :mod:`boscage._tree_tensors`; null for an estimator that is all state.
+    ``{"count", "layouts"}``, see :mod:`boscage.model.tree_tensors`; null for an estimator that is all state.
 ``parameters``
-    ``{"values", "omitted"}``, see :mod:`boscage._parameters`.
+    ``{"values", "omitted"}``, see :mod:`boscage.model.parameters`.
 ``state``
     Only where an estimator added something of its own.
 """
@@ -38,10 +38,13 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save as to_safetensors
+from sklearn.base import RegressorMixin
 
 from boscage import __version__
-from boscage._check_tree import check_nodes, check_schema
-from boscage._file_reader import (
+from boscage.base.whole_file import write_whole
+from boscage.data.label_codec import labels_from_json, labels_to_json
+from boscage.model.check_tree import check_nodes, check_schema
+from boscage.model.file_reader import (
     MAX_FEATURES,
     METADATA_KEY,
     ModelFileError,
@@ -51,11 +54,9 @@ from boscage._file_reader import (
     expect_keys,
     read_tensors,
 )
-from boscage._format_1 import upgrade
-from boscage._label_codec import labels_from_json, labels_to_json
-from boscage._parameters import NOT_STORED, parameters_from_json, parameters_to_json
-from boscage._tree_tensors import Tensors, pack_trees, unpack_trees
-from boscage._whole_file import write_whole
+from boscage.model.format_1 import upgrade
+from boscage.model.parameters import NOT_STORED, parameters_from_json, parameters_to_json
+from boscage.model.tree_tensors import Tensors, pack_trees, unpack_trees
 from boscage.tree import Schema, Target, Tree
 
 __all__ = [
@@ -74,7 +75,7 @@ __all__ = [
 FORMAT = 2
 _OLD_FORMATS = (1,)
 _STATE = "state."
-_SCHEMA_TENSORS = {"schema.n_categories": "int64", "schema.spread": "float64"}
+_SCHEMA_TENSORS = {"schema.n_categories": "int64", "schema.spread": "float64", "schema.missing": "bool"}
 _Estimator = TypeVar("_Estimator", bound=type)
 _kinds: dict[str, type] = {}
 
@@ -142,7 +143,8 @@ def saveable(cls: _Estimator) -> _Estimator:
 
     An estimator with more to remember than ``tree_`` and ``classes_`` passes a :class:`ModelState` to :func:`save`
     and has a method ``_restore_state(state)``, which must check what it is given and raise ValueError. An estimator
-    without a ``tree_`` has the class attribute ``_all_state = True`` and passes its schema too.
+    without a ``tree_`` has the class attribute ``_all_state = True`` and passes its schema too; one with ``trees_`` has
+    ``_many_trees = True``.
     """
     _kinds[cls.__name__] = cls
     return cls
@@ -155,13 +157,25 @@ def save(
     schema: Schema | None = None,
 ) -> Path:
     """Write a fitted estimator to ``path``, whole or not at all, and return the path."""
+    return write_model(path, model_of(estimator, state, schema))
+
+
+def model_of(estimator: Any, state: ModelState | None = None, schema: Schema | None = None) -> Model:
+    """Return what a file of a fitted estimator holds."""
     kind = type(estimator).__name__
     if kind not in _kinds:
         raise TypeError(f"estimator: {kind} cannot be saved; known are {', '.join(sorted(_kinds)) or 'none'}.")
-    trees: tuple[Tree, ...] = () if schema is not None else (estimator.tree_,)
+    trees: tuple[Tree, ...] = () if schema is not None else _trees_of(estimator)
     columns = trees[0].schema if schema is None else schema
     stored = {name: value for name, value in estimator.get_params(deep=False).items() if name not in NOT_STORED}
-    return write_model(path, Model(kind, columns, estimator.classes_, trees, parameters=stored, state=state))
+    is_numbers = bool(trees) and trees[0].target == "numbers"
+    classes = None if is_numbers else estimator.classes_
+    width = trees[0].n_outputs if is_numbers else 1
+    return Model(kind, columns, classes, trees, width, stored, state=state)
+
+
+def _trees_of(estimator: Any) -> tuple[Tree, ...]:
+    return tuple(estimator.trees_) if getattr(estimator, "_many_trees", False) else (estimator.tree_,)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -209,13 +223,20 @@ def _estimator(model: Model, name: str) -> Any:
     if cls is None:
         raise ModelFileError(f"{name}: this version of boscage has no estimator named {model.kind!r}.")
     all_state = getattr(cls, "_all_state", False)
-    n_trees = 0 if all_state else 1
-    if model.classes is None or len(model.trees) != n_trees or (all_state and model.state is None):
+    many_trees = getattr(cls, "_many_trees", False)
+    fits = len(model.trees) >= 1 if many_trees else len(model.trees) == (0 if all_state else 1)
+    is_wrong = (model.classes is None) != issubclass(cls, RegressorMixin)
+    if is_wrong or not fits or ((all_state or many_trees) and model.state is None):
         raise ModelFileError(f"{name}: a damaged model file: its parts are not those of a {model.kind}.")
     estimator = _with_parameters(cls, model, name)
-    if model.trees:
+    if many_trees:
+        from boscage.model.many_trees import ManyTrees
+
+        estimator.trees_ = ManyTrees(model.trees)
+    elif model.trees:
         estimator.tree_ = model.trees[0]
-    estimator.classes_ = model.classes
+    if model.classes is not None:
+        estimator.classes_ = model.classes
     estimator.n_features_in_ = model.schema.n_features
     if model.schema.feature_names is not None:
         estimator.feature_names_in_ = np.array(model.schema.feature_names, dtype=object)
@@ -266,8 +287,8 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     dict
         ``file``, ``bytes``, ``format``, ``version``, ``model``, ``parameters`` (None in a file of format 1),
         ``omitted`` (parameters that are not data), ``classes`` or ``outputs``, ``number_type``, ``features`` (how
-        many), ``columns`` (a list of ``name`` and ``type``, and ``categories`` where they are named), and the size of
-        the trees.
+        many), ``columns`` (a list of ``name`` and ``type``, ``categories`` where they are named, and ``missing`` where
+        training rows had missing values), and the size of the trees.
 
     Raises
     ------
@@ -292,7 +313,12 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     facts |= {"number_type": model.schema.dtype, "features": int(model.schema.n_features), "columns": _columns(model)}
     if hasattr(estimator, "memory_usage"):
         facts["bytes_in_memory"] = estimator.memory_usage()["total"]
-    return facts | _sizes(model.trees)
+    facts |= _sizes(model.trees)
+    if getattr(estimator, "_many_trees", False) and model.state is not None:
+        facts |= {"training_rows": model.state.meta["rows"], "exponent": model.state.meta["exponent"]}
+        facts |= {"oob_score": model.state.meta["oob_score"]}
+        del facts["training_weight"]
+    return facts
 
 
 def _shown(value: Any) -> Any:
@@ -306,10 +332,13 @@ def _columns(model: Model) -> list[dict[str, Any]]:
     names = schema.feature_names or [None] * schema.n_features
     levels = schema.categories or [None] * schema.n_features
     found = []
-    for name, count, labels in zip(names, schema.n_categories.tolist(), levels):
+    missing = [False] * schema.n_features if schema.missing is None else schema.missing.tolist()
+    for name, count, labels, is_missing in zip(names, schema.n_categories.tolist(), levels, missing):
         column: dict[str, Any] = {"name": name, "type": f"{count} categories" if count else "number"}
         if labels is not None:
             column["categories"] = list(map(_plain, labels))
+        if is_missing:
+            column["missing"] = True
         found.append(column)
     return found
 
@@ -348,6 +377,14 @@ def _check_trees(model: Model) -> None:
 
 def model_bytes(model: Model) -> bytes:
     """Lay out the content of a model file."""
+    text, tensors = model_content(model)
+    data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
+    check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return data
+
+
+def model_content(model: Model) -> tuple[str, Tensors]:
+    """Return the metadata of a model file as text, and its tensors."""
     schema = model.schema
     if schema.n_features > MAX_FEATURES:
         raise ValueError(f"tree: model files hold at most {MAX_FEATURES} columns, got {schema.n_features}.")
@@ -371,13 +408,12 @@ def model_bytes(model: Model) -> bytes:
         tensors["schema.n_categories"] = schema.n_categories
     if schema.spread is not None:
         tensors["schema.spread"] = schema.spread + 0.0
+    if schema.missing is not None:
+        tensors["schema.missing"] = schema.missing
     if model.state is not None:
         meta["state"] = model.state.meta
         tensors |= {_STATE + name: np.ascontiguousarray(array) for name, array in model.state.tensors.items()}
-    text = canonical_json(meta)
-    data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
-    check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return data
+    return canonical_json(meta), tensors
 
 
 def _categories_to_json(schema: Schema) -> Any:
@@ -455,6 +491,7 @@ def _schema(meta: Any, tensors: Tensors) -> Schema:
     expect(categories is None or type(categories) is dict, "categories must be an object")
     for name, array in tensors.items():
         expect(array.dtype == _SCHEMA_TENSORS[name], f"tensor {name} must be {_SCHEMA_TENSORS[name]}")
+        expect(array.shape == (d,), f"tensor {name} must have {d} entries")
     columns: list[tuple[Any, ...] | None] | None = None
     if categories is not None:
         columns = [None] * d
@@ -469,4 +506,5 @@ def _schema(meta: Any, tensors: Tensors) -> Schema:
         tensors.get("schema.n_categories"),  # type: ignore[arg-type]
         None if columns is None else tuple(columns),
         tensors.get("schema.spread"),
+        tensors.get("schema.missing"),
     )

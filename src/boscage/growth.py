@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from boscage._component import Component, register
+from boscage.base.component import Component, register
 
 __all__ = ["BestFirst", "DepthFirst", "Growth", "HeaviestFirst"]
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
-from boscage._callbacks import FRAMES, fit_task, with_callbacks
-from boscage._estimator import TreeClassifier
-from boscage._numbers import check_number, is_number
-from boscage._progress import Progress
-from boscage._threads import n_threads
-from boscage._validation import Dataset, fit_data
+from boscage.base.callbacks import FRAMES, fit_task, with_callbacks
+from boscage.base.numbers import check_number, is_number
+from boscage.base.progress import Progress
+from boscage.base.threads import n_threads
+from boscage.data.validation import Dataset, fit_data
+from boscage.engine.estimator import TreeClassifier
 from boscage.files import saveable
 from boscage.tree import LINEAR, Tree
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._colors import class_colors, node_color
-from boscage._describe import Describer, TestWords
-from boscage._layout import tidy_positions
-from boscage._plot_views import plot_regions, plot_trajectory, require_matplotlib
+from boscage.base.colors import class_colors
 from boscage.export import _check_depth
+from boscage.show.describe import Describer, TestWords
+from boscage.show.layout import tidy_positions
+from boscage.show.plot_views import plot_regions, plot_trajectory, require_matplotlib
 from boscage.tree import Tree
 
 __all__ = ["plot_regions", "plot_trajectory", "plot_tree"]
@@ -60,8 +60,9 @@ def plot_tree(
     """Draw a tree.
 
     Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a
-    bar of class shares; its colour is that of the leading class, paler the more classes are mixed. Rows that pass the
-    test go left. Lines are thicker where more training weight goes.
+    bar of class shares; its colour is that of the leading class, paler the more classes are mixed. Boxes of a tree of
+    numbers show their number, in a stronger colour the larger it is. Rows that pass the test go left. Lines are thicker
+    where more training weight goes.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def plot_tree(
     shown = np.flatnonzero(tree.depth <= deepest + 1)
     is_cut = ~tree.is_leaf & (tree.depth == deepest + 1)
     boxes = [_box(words, int(node), bool(is_cut[node]), len(shown) > _MANY) for node in shown]
-    has_legend = legend and 1 < tree.n_classes <= 12
+    has_legend = legend and not words.is_numbers and 1 < tree.n_outputs <= 12
     width, height = _place(tree, boxes, shown)
     notes = "\n".join(words.notes())
     below = (_LEGEND if has_legend else 0.0) + (_text_size(notes)[1] + _MARGIN if notes else 0.0)
@@ -105,7 +106,7 @@ def plot_tree(
         ax = _new_axes(width, height)
     natural = _fit(ax, width, height) * _FONT_SIZE
     size = natural if fontsize is None else float(fontsize)
-    colors = class_colors(tree.n_classes)
+    colors = [] if words.is_numbers else class_colors(tree.n_classes)
     _draw_edges(ax, tree, boxes, size)
     for box in boxes:
         _draw_box(ax, words, box, colors, size, bool(is_cut[box.node]))
@@ -138,14 +139,15 @@ def _box(words: Describer, node: int, is_cut: bool, is_brief: bool) -> _Box:
         lines = [weight if tree.is_soft else f"n = {tree.n_node_samples[node]:,}"]
         if tree.is_leaf[node]:
             # A bar of shares says as much in less room.
-            lines = [] if is_brief else lines
-            lines.insert(0, "linear model" if tree.leaf_models is not None else words.leaf_class(node))
+            lines = [] if is_brief and not words.is_numbers else lines
+            lines.insert(0, "linear model" if tree.leaf_models is not None else words.answer(node))
         else:
             lines[:0] = _test_lines(words.test(node))
         text = "\n".join(lines)
     width, height = _text_size(text)
-    bar = 0.0 if is_cut else _BAR + 3
-    return _Box(node, text, max(width, 24.0) + 2 * _PADDING, height + 2 * _PADDING + bar, not is_cut)
+    has_bar = not is_cut and not words.is_numbers
+    bar = _BAR + 3 if has_bar else 0.0
+    return _Box(node, text, max(width, 24.0) + 2 * _PADDING, height + 2 * _PADDING + bar, has_bar)
 
 
 def _test_lines(test: TestWords) -> list[str]:
@@ -249,7 +251,7 @@ def _draw_box(
             box.width,
             box.height,
             boxstyle="round,pad=0,rounding_size=4",
-            facecolor="#f2f3f5" if is_cut else node_color(proba, colors),
+            facecolor="#f2f3f5" if is_cut else words.color(box.node),
             edgecolor="#5b6068",
             linewidth=0.8 * scale,
             zorder=2,

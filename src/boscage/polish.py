@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
-from boscage._component import Component
-from boscage._distinct import distinct_rows, native_rows
-from boscage._grow import Job
-from boscage._predict import apply
-from boscage._progress import Progress
+from boscage.base.component import Component
+from boscage.base.progress import Progress
+from boscage.data.distinct import distinct_rows, native_rows
+from boscage.engine.grow import Job
+from boscage.model.predict import apply
 from boscage.tree import LEAF, LINEAR, Floats, Int64s, Tree
 
 __all__ = ["Polish"]

@@ -91,6 +91,7 @@ def collapse(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> Tree:
         weighted_n_node_samples=tree.weighted_n_node_samples[order],
         impurity=tree.impurity[order],
         leaf_value=None,
+        leaf_models=None,
     )
 
 

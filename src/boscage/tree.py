@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from boscage._record import Record, default_array, frozen_array
+from boscage.engine.record import Record, default_array, frozen_array
 
 if TYPE_CHECKING:
     from boscage.edit import TreeEdit
@@ -77,6 +77,9 @@ class Schema(Record):
     spread : array of float64 of shape (d,), optional
         Standard deviation of each column in training (of the numbers that stand for categories). Prediction does not
         use it; it weighs the terms of linear tests in importances and in texts.
+    missing : array of bool of shape (d,), optional
+        Which columns had missing values in training. Prediction does not use it; texts tell the side of missing values
+        for these columns. Default: none had, or it is not known.
     """
 
     n_features: int
@@ -85,11 +88,14 @@ class Schema(Record):
     n_categories: Int64s = None  # type: ignore[assignment]
     categories: tuple[tuple[Label, ...] | None, ...] | None = None
     spread: Floats | None = None
+    missing: Bools | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
         if self.spread is not None:
             put(self, "spread", frozen_array(self.spread, _FLOAT64))
+        if self.missing is not None:
+            put(self, "missing", frozen_array(self.missing, _BOOL))
         counts = self.n_categories
         counts = default_array(self.n_features, 0, _INT64) if counts is None else frozen_array(counts, _INT64)
         put(self, "n_categories", counts)
@@ -149,10 +155,11 @@ class InputMap(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeafModels(Record):
-    """A multinomial linear model in each leaf: class probabilities softmax(coef · x + intercept).
+    """A linear model in each leaf: class probabilities softmax(coef · x + intercept), or numbers.
 
     Here x is the row in the user's units, with categories turned into numbers and NaN filled by the input map
-    (its shift, scale, constant and unit norm do not apply).
+    (its shift, scale, constant and unit norm do not apply). Trees of numbers predict coef · x + intercept, clipped to
+    [low, high].
 
     Parameters
     ----------
@@ -160,14 +167,19 @@ class LeafModels(Record):
         Leaves in node order.
     intercept : array of shape (n_leaves, K)
         A class that cannot occur in a leaf gets a very negative intercept, such as −1000.
+    low, high : arrays of shape (n_leaves, K), optional
+        Bounds of what a leaf of numbers predicts, both or neither. Default: ±1e300.
     """
 
     coef: Floats
     intercept: Floats
+    low: Floats | None = None
+    high: Floats | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "coef", frozen_array(self.coef, _FLOAT64))
-        object.__setattr__(self, "intercept", frozen_array(self.intercept, _FLOAT64))
+        for name in ("coef", "intercept", "low", "high"):
+            if (array := getattr(self, name)) is not None:
+                object.__setattr__(self, name, frozen_array(array, _FLOAT64))
 
 
 _NODE_ARRAYS: dict[str, np.dtype[Any]] = {
@@ -429,7 +441,7 @@ class Tree(Record):
     @cached_property
     def _native(self) -> Any:
         """The compiled half used by prediction, made when first needed."""
-        from boscage._predict import native_view
+        from boscage.model.predict import native_view
 
         return native_view(self)
 
@@ -461,13 +473,28 @@ class Tree(Record):
         sample_weight : array of shape (n,), optional
             Weights.
         """
-        from boscage.edit import TreeEdit, checked_rows
+        from boscage.edit import TreeEdit
+        from boscage.engine.recount import checked_rows
 
-        classes = np.arange(self.n_classes)
+        classes = np.arange(self.n_classes) if self.target == "classes" else None
         rows = None if X is None else checked_rows(None, self, classes, X, y, sample_weight)
         return TreeEdit(self, classes, None, rows)
 
-    def show(self, X: Any = None, y: Any = None, *, height: int = 640, **options: Any) -> Any:
+    def show(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        height: int = 640,
+        max_rows: int = 200,
+        title: str = "Decision tree",
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        decimals: int | None = None,
+        max_terms: int = 5,
+        show_missing: bool | npt.ArrayLike | None = None,
+        units: str = "original",
+    ) -> Any:
         """Show the interactive page: inside a notebook, else in the browser.
 
         Parameters
@@ -476,7 +503,7 @@ class Tree(Record):
             Rows and labels to embed, as in :func:`boscage.html.to_html`.
         height : int, default=640
             Height in a notebook, in pixels.
-        **options
+        max_rows, title, feature_names, class_names, decimals, max_terms, show_missing, units
             As in :func:`boscage.html.to_html`.
 
         Returns
@@ -484,15 +511,27 @@ class Tree(Record):
         Path or None
             The temporary file that the browser opens; None in a notebook.
         """
-        from boscage._show import show_page
         from boscage.html import page, tree_fragment
+        from boscage.show.notebook import show_page
 
-        title = options.setdefault("title", "Decision tree")
-        return show_page(page(title, tree_fragment(self, X, y, **options)), height)
+        fragment = tree_fragment(
+            self,
+            X,
+            y,
+            max_rows,
+            title=title,
+            feature_names=feature_names,
+            class_names=class_names,
+            decimals=decimals,
+            max_terms=max_terms,
+            show_missing=show_missing,
+            units=units,
+        )
+        return show_page(page(title, fragment), height)
 
     def _repr_html_(self) -> str:
         """Show the top of the tree in a notebook."""
-        from boscage._show import tree_html
+        from boscage.show.notebook import tree_html
 
         return tree_html(self)
 
@@ -504,6 +543,6 @@ class Tree(Record):
         ValueError
             Names the array, the node and what is wrong.
         """
-        from boscage._check_tree import check_tree
+        from boscage.model.check_tree import check_tree
 
         check_tree(self)

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
+from boscage import (
+    ForestClassifier,
+    LOMTreeClassifier,
+    OnlineTreeClassifier,
+    OptimalTreeClassifier,
+    TopDownTreeClassifier,
+)
 
 
 def rows(categories):
@@ -34,6 +40,7 @@ def models():
     yield "linear-leaves", TopDownTreeClassifier(leaf="linear", max_leaf_nodes=3).fit(X, names), X
     yield "optimal", OptimalTreeClassifier(2, alpha=0.01).fit(X, labels), X
     yield "online", OnlineTreeClassifier(random_state=0, n_passes=2).fit(X, labels), X
+    yield "forest", ForestClassifier(3, max_depth=3, calibrate=True, random_state=0).fit(gaps, y), gaps
     yield "lomtree", LOMTreeClassifier(random_state=0, n_passes=2).fit(X, names), X
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._column_kinds import NUMBERS_ONLY, CategoryRule, look_at_table, take_categories
-from boscage._columns import numeric_type
 from boscage.batches.files import check_columns
 from boscage.batches.rows import CodedLabels, RawBatch
+from boscage.data.column_kinds import NUMBERS_ONLY, CategoryRule, look_at_table, take_categories
+from boscage.data.columns import numeric_type
 
 
 class Memory:

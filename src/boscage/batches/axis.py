@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage._number_criteria import NumberCriterion
+from boscage.batches.numbers import NO_NUMBERS, NumberRange, native_target
 from boscage.batches.reading import Passes
 from boscage.batches.rows import Rows
 
 if TYPE_CHECKING:
-    from boscage._grow import Job, Limits
+    from boscage.engine.grow import Job, Limits
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[Any]
@@ -37,6 +39,7 @@ _NO_ROUTE = (
     _NO_STEPS,
     np.zeros(1, np.int64),
     np.empty(0, np.uint8),
+    np.empty((0, 0)),
 )
 
 
@@ -125,23 +128,27 @@ class Edges:
 
 @dataclass(frozen=True)
 class Histograms:
-    """Weight of the classes and rows by bin, for the nodes that a route leads to; without one for the root."""
+    """Sums and rows by bin, and the range of numbers, for the nodes that a route leads to; without one for the root.
+
+    ``criterion`` is the name and parameter of a criterion of numbers; they have no classes.
+    """
 
     edges: Edges
     n_classes: int
-    route: tuple[npt.NDArray[Any], ...] | None = None
+    route: tuple[npt.NDArray[Any], ...] = _NO_ROUTE
+    criterion: tuple[str, float] = ("", 0.0)
 
-    def look(self, rows: Rows, threads: int) -> Floats:
-        """Look at some rows."""
-        route = _NO_ROUTE if self.route is None else self.route
-        found: Floats = _core.bin_histograms(
-            rows.X, rows.y, rows.weight, *self.edges.native, *route, self.n_classes, threads
+    def look(self, rows: Rows, threads: int) -> tuple[Floats, Floats]:
+        """Look at some rows: sums by bin, and smallest numbers and negated numbers by bin."""
+        target = native_target(rows, self.n_classes)
+        found: tuple[Floats, Floats] = _core.bin_histograms(
+            rows.X, target, *self.edges.native, *self.route, *self.criterion, threads
         )
         return found
 
-    def merge(self, one: Floats, other: Floats) -> Floats:
+    def merge(self, one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
         """Return what both say together."""
-        return one + other
+        return one[0] + other[0], np.minimum(one[1], other[1])
 
 
 def find_edges(passes: Passes, max_bins: int, n_categories: npt.NDArray[np.int64]) -> tuple[Edges, list[bool]]:
@@ -189,10 +196,18 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
     n_categories = job.data.n_categories
     edges, exact = find_edges(passes, max_bins, n_categories)
     first = passes.collect(edges)
-    question = Histograms(edges, job.n_classes)
-    root = passes.collect(question)
     start, last = edges.native
-    weight = float(root[: start[1] * job.n_classes].sum())
+    name, parameter, table = job.native_criterion()
+    if isinstance(job.criterion, NumberCriterion):
+        numbers = passes.collect(NumberRange())
+        job.criterion.check_least(numbers.low, f"y={numbers.low.min()}")
+        weight = numbers.weight
+        question = Histograms(edges, 0, criterion=(name, parameter))
+    else:
+        question = Histograms(edges, job.n_classes)
+        root = passes.collect(question)
+        numbers = NO_NUMBERS
+        weight = float(root[0][: start[1] * job.n_classes].sum())
     growth = _core.AxisGrowth(
         start,
         _by_place(first, start),
@@ -200,18 +215,21 @@ def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], 
         np.array(exact, np.uint8),
         (n_categories > 0).astype(np.uint8),
         passes.survey.dtype == np.float32,
-        job.n_classes,
-        *job.native_criterion(),
+        question.n_classes,
+        numbers.native(),
+        name,
+        parameter,
+        table,
         job.growth.native(),
         limits(weight).native(),
         job.max_features,
         job.seed,
     )
     most_numbers = int(passes.max_message_mb * 1e6 / 8)
-    growth.ask(most_numbers)  # the root, which is known
-    growth.tell(root)
+    route = growth.ask(most_numbers)
+    growth.tell(*(passes.collect(replace(question, route=route)) if question.n_classes == 0 else root))
     while (route := growth.ask(most_numbers)) is not None:
-        growth.tell(passes.collect(Histograms(edges, job.n_classes, route)))
+        growth.tell(*passes.collect(replace(question, route=route)))
     arrays: dict[str, Any] = growth.tree()
     return arrays
 

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boscage._csv import CsvFiles
+from boscage.data.csv import CsvFiles
 
 _FORMATS = {
     ".parquet": "parquet",

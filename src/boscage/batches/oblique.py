@@ -17,13 +17,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage import _core
-from boscage._component import IncompatibleParts
+from boscage.base.component import IncompatibleParts
 from boscage.batches.reading import Question
 from boscage.batches.reduction import Parts, join, to_parts, total
 from boscage.batches.rows import BLOCK_ROWS, Rows
 
 if TYPE_CHECKING:
-    from boscage._grow import Job, Limits
+    from boscage.engine.grow import Job, Limits
     from boscage.splits.wodt import WeightedOblique
 
 Floats = npt.NDArray[np.float64]

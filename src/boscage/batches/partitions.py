@@ -1,31 +1,36 @@
 """Partitions of dask collections, and what a worker does with one of them.
 
-`Loader` makes the rows of a partition out of its own part of the graph, inside the task that works on them: nothing is
-sent from task to task, and a partition is one task in every pass. A task answers for the blocks that lie inside its
-partition and hands on the rows at its edges.
+`Loader` makes the rows of a partition out of its own part of the graph, inside the task that works on them, so nothing
+is sent from task to task. A task works on a group of partitions, one after the other. It answers for the blocks that
+lie inside neighbouring partitions of its group and hands on the rows at their edges.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
 from dask.optimization import cull
+from distributed import Client, Future
 from distributed.client import futures_of
 
 import boscage
-from boscage._column_kinds import CategoryRule
 from boscage.batches.reading import Look, Question
 from boscage.batches.reduction import Parts, join
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
 from boscage.batches.source import raw_batch
 from boscage.batches.survey import Preparation, Survey, WeightSurvey
+from boscage.data.column_kinds import CategoryRule
+
+T = TypeVar("T")
+
+_TASKS_PER_THREAD = 2  # where partitions are loaded anew: a slow one must not keep the others waiting
 
 
 class ClusterError(RuntimeError):
@@ -94,7 +99,7 @@ def to_partitions(X: Any, y: Any, sample_weight: Any = None) -> list[list[Delaye
         if isinstance(value, da.Array) and not np.isnan([*cuts, *value.chunks[0]]).any() and value.chunks[0] != cuts:
             if sum(value.chunks[0]) != sum(cuts):
                 raise ValueError(f"X has {sum(cuts)} rows and {name} {sum(value.chunks[0])}. Pass one per row.")
-            value = value.rechunk((cuts,))
+            value = value.rechunk({0: cuts})
         if len(row_chunks(value)) != len(cuts):
             raise ValueError(
                 f"X has {len(cuts)} partitions and {name} {len(row_chunks(value))}. Partition them alike, for example "
@@ -136,14 +141,53 @@ class Asked(NamedTuple):
     owner: str
     allow_nan: bool
     categories: CategoryRule
+    target: str = "classes"
     prepare: Preparation | None = None
     question: Question | None = None
     look: Look | None = None
 
 
-class Answer(NamedTuple):
-    """Sums of the blocks inside a partition, and the rows at its ends, which belong to blocks it has not whole."""
+class Group(NamedTuple):
+    """Partitions that one task works on: their numbers, loaders or arrays, first rows and lengths of what counts."""
 
+    numbers: list[int]
+    partitions: list[Partition]
+    first_rows: list[int]
+    lengths: list[int]
+
+
+def in_memory(partitions: list[Partition]) -> list[list[Future]] | None:
+    """Return the results that the cluster holds of every partition; None if something must be computed."""
+    lists = [partition for partition in partitions if not isinstance(partition, Loader)]
+    known = {future.key: future for pieces in lists for piece in pieces for future in futures_of(piece)}
+    if len(lists) < len(partitions) or not all(piece.key in known for pieces in lists for piece in pieces):
+        return None
+    return [[known[piece.key] for piece in pieces] for pieces in lists]
+
+
+def group_numbers(client: Client, held: list[list[Future]] | None, n_partitions: int) -> list[list[int]]:
+    """Share partitions among tasks: one for each thread of the worker that holds them, or even shares in order."""
+    threads: dict[str, int] = client.nthreads() or {"": 1}
+    if held is None:
+        return _shares(range(n_partitions), _TASKS_PER_THREAD * sum(threads.values()))
+    has = client.who_has([pieces[0] for pieces in held])
+    by_worker: dict[str, list[int]] = {}
+    for number, pieces in enumerate(held):
+        worker = next(iter(has.get(pieces[0].key, ())), "")
+        by_worker.setdefault(worker, []).append(number)
+    return [share for worker, numbers in by_worker.items() for share in _shares(numbers, threads.get(worker, 1))]
+
+
+def _shares(numbers: Sequence[int], count: int) -> list[list[int]]:
+    """Cut numbers into even shares in order, none of them empty."""
+    return [share.tolist() for share in np.array_split(np.array(numbers), min(count, len(numbers)))]
+
+
+class Answer(NamedTuple):
+    """Sums of the blocks inside neighbouring partitions, and the rows at their ends, of blocks that are not whole."""
+
+    first_row: int
+    n_rows: int
     inside: Parts
     head: Rows | None
     tail: Rows | None
@@ -163,67 +207,125 @@ def _raw(asked: Asked, partition: Partition) -> RawBatch | None:
     if len(X) == 0:
         return None
     if len(y) != len(X) or (weight is not None and len(weight) != len(X)):
-        raise ValueError(f"a partition has {len(X)} rows of X and {len(y)} labels. Partition X and y alike.")
+        raise ValueError(f"a partition has {len(X)} rows of X and {len(y)} of y. Partition X and y alike.")
     return raw_batch((X, y) if weight is None else (X, y, weight), None, None, asked.categories)
 
 
-def survey_partition(asked: Asked, partition: Partition) -> Survey | None:
-    """Take the first look at a partition; None if it is empty."""
+def _each(asked: Asked, group: Group, work: Callable[[RawBatch | None, int], T]) -> Iterator[T]:
+    """Work on one partition after the other; an error names the partition."""
     _check_version(asked)
-    raw = _raw(asked, partition)
-    return None if raw is None else Survey.of(raw, asked.owner, allow_nan=asked.allow_nan)
+    for place, (number, partition) in enumerate(zip(group.numbers, group.partitions)):
+        try:
+            yield work(_raw(asked, partition), place)
+        except ClusterError:
+            raise
+        except Exception as error:
+            raise ClusterError(f"partition {number}: {type(error).__name__}: {error}") from error
 
 
-def weigh_partition(asked: Asked, partition: Partition) -> WeightSurvey | None:
-    """Look at the weights of a partition, those of the classes included."""
-    _check_version(asked)
-    raw = _raw(asked, partition)
-    if raw is None or asked.prepare is None:
-        return None
-    return asked.prepare.survey_weights(raw)
+def survey_group(asked: Asked, group: Group) -> list[Survey | None]:
+    """Take the first look at partitions; None for an empty one."""
+
+    def survey(raw: RawBatch | None, place: int) -> Survey | None:
+        return None if raw is None else Survey.of(raw, asked.owner, allow_nan=asked.allow_nan, target=asked.target)
+
+    return list(_each(asked, group, survey))
 
 
-def answer_partition(asked: Asked, partition: Partition, first_row: int, n_rows: int) -> Answer:
-    """Answer a question for the blocks inside a partition that begins with this row of all that count."""
-    _check_version(asked)
-    raw = _raw(asked, partition)
-    if raw is None or asked.prepare is None or asked.question is None:
-        return Answer([], None, None)
-    rows = asked.prepare(raw)
-    if len(rows) != n_rows:
-        raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
-    start = min(-first_row % BLOCK_ROWS, n_rows)
-    stop = max(start, n_rows - (first_row + n_rows) % BLOCK_ROWS)
-    inside = asked.question.sums(rows.part(start, stop), (first_row + start) // BLOCK_ROWS, 1) if stop > start else []
-    return Answer(inside, rows.part(0, start) if start else None, rows.part(stop, n_rows) if stop < n_rows else None)
+def weigh_group(asked: Asked, group: Group) -> list[WeightSurvey | None]:
+    """Look at the weights of partitions, those of the classes included."""
+
+    def weigh(raw: RawBatch | None, place: int) -> WeightSurvey | None:
+        return None if raw is None or asked.prepare is None else asked.prepare.survey_weights(raw)
+
+    return list(_each(asked, group, weigh))
 
 
-def answer_across(asked: Asked, block: int, answers: list[Answer]) -> Parts:
-    """Answer a question for a block that begins in one partition and ends in the last of these."""
+def _prepared(asked: Asked, raw: RawBatch | None, n_rows: int) -> Rows:
+    """Return the rows that count; there must be as many as before."""
+    assert asked.prepare is not None
+    rows = None if raw is None else asked.prepare(raw)
+    found = 0 if rows is None else len(rows)
+    if rows is None or found != n_rows:
+        raise ValueError(f"it has {found} rows now and had {n_rows} before. A partition must not change.")
+    return rows
+
+
+def answer_group(asked: Asked, group: Group) -> list[Answer]:
+    """Answer a question for the blocks inside partitions; neighbours become one answer."""
+    assert asked.question is not None
+    question = asked.question
+
+    def answer(raw: RawBatch | None, place: int) -> Answer:
+        first_row, n_rows = group.first_rows[place], group.lengths[place]
+        rows = _prepared(asked, raw, n_rows)
+        start = min(-first_row % BLOCK_ROWS, n_rows)
+        stop = max(start, n_rows - (first_row + n_rows) % BLOCK_ROWS)
+        inside = question.sums(rows.part(start, stop), (first_row + start) // BLOCK_ROWS, 1) if stop > start else []
+        head = rows.part(0, start).copy() if start else None
+        return Answer(first_row, n_rows, inside, head, rows.part(stop, n_rows).copy() if stop < n_rows else None)
+
+    return join_answers(question, _each(asked, group, answer))
+
+
+def join_answers(question: Question, answers: Iterable[Answer]) -> list[Answer]:
+    """Join neighbouring answers, which come in the order of their rows; rows at their edges may complete blocks."""
+    joined: list[Answer] = []
+    for answer in answers:
+        if joined and joined[-1].first_row + joined[-1].n_rows == answer.first_row:
+            joined[-1] = _join_two(question, joined[-1], answer)
+        else:
+            joined.append(answer)
+    return joined
+
+
+def _join_two(question: Question, left: Answer, right: Answer) -> Answer:
+    """Join two answers that touch."""
+    inside, head, tail = [left.inside], left.head, right.tail
+    if right.head is not None:
+        pieces = [rows for rows in (left.tail, right.head) if rows is not None]
+        end = right.first_row + len(right.head)
+        if left.tail is None:  # the block began before the left answer, which lies inside it
+            head = stack([rows for rows in (head, right.head) if rows is not None])
+        elif end % BLOCK_ROWS:  # the block goes on behind the right answer
+            tail = stack(pieces)
+        else:
+            inside.append(question.sums(stack(pieces), end // BLOCK_ROWS - 1, 1))
+    inside.append(right.inside)
+    return Answer(left.first_row, left.n_rows + right.n_rows, join(inside), head, tail)
+
+
+def merge_answers(asked: Asked, runs: list[list[Answer]]) -> list[Answer]:
+    """Join the answers of several groups where they touch."""
     _check_version(asked)
     assert asked.question is not None
-    pieces = [answers[0].tail, *(answer.head for answer in answers[1:])]
-    return asked.question.sums(stack([rows for rows in pieces if rows is not None]), block, 1)
+    return join_answers(asked.question, _in_order(answer for run in runs for answer in run))
 
 
-def join_runs(runs: list[Answer | Parts]) -> Parts:
-    """Join the sums of neighbouring runs of blocks."""
-    return join([run.inside if isinstance(run, Answer) else run for run in runs])
+def _in_order(answers: Iterable[Answer]) -> list[Answer]:
+    return sorted(answers, key=lambda answer: answer.first_row)
 
 
-def look_at_partition(asked: Asked, partition: Partition, n_rows: int) -> Any:
-    """Answer a question of exact answers for a partition."""
-    _check_version(asked)
-    raw = _raw(asked, partition)
-    if raw is None or asked.prepare is None or asked.look is None:
-        return None
-    rows = asked.prepare(raw)
-    if len(rows) != n_rows:
-        raise ValueError(f"it has {len(rows)} rows now and had {n_rows} before. A partition must not change.")
-    return asked.look.look(rows, 1)
+def answer_of_all(question: Question, answers: Iterable[Answer]) -> Parts:
+    """Return the sums of all blocks from the answers for all rows."""
+    (answer,) = join_answers(question, _in_order(answers))
+    if answer.tail is None:
+        return answer.inside
+    return join([answer.inside, question.sums(answer.tail, answer.n_rows // BLOCK_ROWS, 1)])
 
 
-def merge_answers(asked: Asked, answers: list[Any]) -> Any:
+def look_at_group(asked: Asked, group: Group) -> Any:
+    """Answer a question of exact answers for partitions."""
+    assert asked.look is not None
+    question = asked.look
+
+    def look(raw: RawBatch | None, place: int) -> Any:
+        return question.look(_prepared(asked, raw, group.lengths[place]), 1)
+
+    return reduce(question.merge, _each(asked, group, look))
+
+
+def merge_looks(asked: Asked, answers: list[Any]) -> Any:
     """Merge exact answers."""
     _check_version(asked)
     assert asked.look is not None

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from boscage._column_kinds import is_table, select, table_names
-from boscage._progress import Progress
-from boscage._whole_file import whole_file
+from boscage.base.progress import Progress
+from boscage.base.whole_file import whole_file
 from boscage.batches.source import open_source
+from boscage.data.column_kinds import is_table, select, table_names
 
 
 def predict_batches(
@@ -28,8 +28,8 @@ def predict_batches(
 
     Parameters
     ----------
-    estimator : fitted classifier
-        Has ``predict``, ``predict_proba``, ``classes_`` and perhaps ``feature_names_in_``.
+    estimator : fitted estimator
+        Has ``predict``, perhaps ``feature_names_in_``, and of classes ``predict_proba`` and ``classes_``.
     source, path, target, proba, columns
         As in ``predict_batches`` of the estimator.
     """
@@ -74,7 +74,12 @@ def _inputs(estimator: Any, batches: Iterator[Any], target: str | None, columns:
 
 def _columns(estimator: Any, X: Any, proba: bool) -> dict[str, Any]:
     if not proba:
-        return {"prediction": estimator.predict(X)}
+        found = estimator.predict(X)
+        if found.ndim == 1:
+            return {"prediction": found}
+        return {f"prediction {output}": found[:, output] for output in range(found.shape[1])}
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(f"proba=True is not allowed: {type(estimator).__name__} predicts numbers. Pass proba=False.")
     shares = estimator.predict_proba(X)
     columns: dict[str, Any] = {"prediction": estimator.classes_[shares.argmax(axis=1)]}
     return columns | {f"probability {label}": shares[:, k] for k, label in enumerate(estimator.classes_)}

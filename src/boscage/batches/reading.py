@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from boscage._progress import Progress
+from boscage.base.progress import Progress
 from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import RawBatch, Rows, in_blocks
 from boscage.batches.source import Source
@@ -91,12 +91,22 @@ class BatchPasses:
         Threads of each pass.
     progress : Progress
         Told of every batch.
+    target : {"classes", "numbers"}
+        What y holds.
     """
 
     max_message_mb = 512.0  # bounds the memory of a pass; nothing is sent anywhere
 
     def __init__(
-        self, source: Source, owner: str, class_weight: Any, *, allow_nan: bool, threads: int, progress: Progress
+        self,
+        source: Source,
+        owner: str,
+        class_weight: Any,
+        *,
+        allow_nan: bool,
+        threads: int,
+        progress: Progress,
+        target: str = "classes",
     ) -> None:
         self._source = source
         self._threads = threads
@@ -106,7 +116,7 @@ class BatchPasses:
         self.n_passes = 0
         self.bytes_read = 0
         survey: Survey | None = None
-        with closing(self._each(partial(Survey.of, owner=owner, allow_nan=allow_nan))) as surveys:
+        with closing(self._each(partial(Survey.of, owner=owner, allow_nan=allow_nan, target=target))) as surveys:
             for seen in surveys:
                 survey = seen if survey is None else survey.merge(seen)
         if survey is None:

@@ -1,7 +1,7 @@
 """Batches: from what a source gives to arrays, and from batches of any length to whole blocks.
 
-`RawBatch` is a batch as the user knows it, `Rows` as the learners do: a matrix of numbers, class codes, weights on
-the common grid, rows of weight 0 left out.
+`RawBatch` is a batch as the user knows it, `Rows` as the learners do: a matrix of numbers, class codes or numbers to
+predict, weights on the common grid, rows of weight 0 left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage._categories import Labelled
+from boscage.data.categories import Labelled
 
 BLOCK_ROWS: int = _core.BLOCK_ROWS
 
@@ -53,7 +53,7 @@ class Rows:
     """Rows that a question can be put to; ``weight`` is empty if every row counts 1."""
 
     X: npt.NDArray[Any]
-    y: npt.NDArray[np.int32]
+    y: npt.NDArray[Any]
     weight: Floats = field(default_factory=lambda: _NO_WEIGHT)
 
     def __len__(self) -> int:

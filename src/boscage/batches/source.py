@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from boscage._column_kinds import NUMBERS_ONLY, CategoryRule, as_categories, is_table, select, table_names
-from boscage._columns import columns_of
 from boscage.batches.arrow import Memory, arrow_batch
 from boscage.batches.files import Piece, check_columns, dataset_pieces, files_dataset, is_dataset, is_path, read_ahead
 from boscage.batches.rows import RawBatch
+from boscage.data.column_kinds import NUMBERS_ONLY, CategoryRule, as_categories, is_table, select, table_names
+from boscage.data.columns import columns_of
 
 # Batches of a file, or pieces of it, that wait while one is in work.
 _READ_AHEAD = 1

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage.batches.numbers import NO_NUMBERS, NumberFacts, NumberRange, native_target
 from boscage.batches.reading import Passes, Question
 from boscage.batches.reduction import Parts, to_parts
 from boscage.batches.rows import Rows
 
 if TYPE_CHECKING:
-    from boscage._grow import Job, Limits
+    from boscage.engine.grow import Job, Limits
     from boscage.splits.stochastic import StochasticLinear
 
 Floats = npt.NDArray[np.float64]
@@ -107,6 +108,7 @@ class NodeSums:
     n_classes: int
     n_columns: int
     columns: ColumnUnits = _AS_THEY_ARE
+    numbers: NumberFacts = NO_NUMBERS
     route: tuple[npt.NDArray[Any], ...] = field(
         default=(
             np.empty((0, 0)),
@@ -126,6 +128,7 @@ class NodeSums:
             self.shift,
             self.factor,
             self.n_classes,
+            self.numbers.native(),
             self.n_columns,
             *self.route,
         )
@@ -136,7 +139,7 @@ class NodeSums:
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
         X = self.columns.read(rows.X)
-        return to_parts(self._native.sums(X, rows.y, rows.weight, first_block, threads))
+        return to_parts(self._native.sums(X, native_target(rows, self.n_classes), first_block, threads))
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,9 @@ def grow_in_passes(
         constant *= float(columns.unit[0]) if columns else 1.0
     shift, factor = (moments.shift, moments.factor) if is_standard else (_NOTHING, _NOTHING)
     n_columns = survey.n_columns
+    numbers = NO_NUMBERS
+    if job.data.is_regression:
+        numbers = passes.collect(NumberRange())
     question = NodeSums(
         str(family.scale or "none"),
         bool(family.fit_intercept),
@@ -219,11 +225,18 @@ def grow_in_passes(
         job.n_classes,
         n_columns,
         columns,
+        numbers,
     )
     root = passes.sums(question)
-    root_weights = root.reshape(job.n_classes, -1)[:, 0]
-    job = replace(job, limits=family.limits_from(limits(float(root_weights.sum())), job, root_weights))
-    settings = family.native_settings(job, constant)
+    if job.data.is_regression:
+        low, high, squares = root.reshape(3, -1)[:, 0].tolist()
+        weight = low + high
+        potential = numbers.potential(weight, high - low, squares)
+    else:
+        root_weights = root.reshape(job.n_classes, -1)[:, 0]
+        weight, potential = float(root_weights.sum()), float(job.criterion.total(root_weights))
+    job = replace(job, limits=family.limits_from(limits(weight), job, potential))
+    settings = family.native_settings(job, constant, numbers)
     growth = _core.StochasticGrowth(settings, shift, factor, n_columns, passes.n_rows)
     most_numbers = int(passes.max_message_mb * 1e6 / 8)
     growth.ask(most_numbers)  # the root, which is known

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage._categories import (
+from boscage.batches.rows import CodedLabels, RawBatch, Rows
+from boscage.data.categories import (
     MOST_LEVELS,
     Label,
     Labelled,
@@ -23,9 +24,10 @@ from boscage._categories import (
     label_numbers,
     sorted_labels,
 )
-from boscage._labels import encode_labels
-from boscage._validation import Dataset, check_values
-from boscage._weights import (
+from boscage.data.labels import encode_labels
+from boscage.data.targets import encode_numbers
+from boscage.data.validation import Dataset, check_values
+from boscage.data.weights import (
     Factors,
     Grid,
     check_sample_weight,
@@ -35,7 +37,6 @@ from boscage._weights import (
     sum_value,
     times_class_weight,
 )
-from boscage.batches.rows import CodedLabels, RawBatch, Rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +52,11 @@ def encode(y: npt.NDArray[Any] | CodedLabels, owner: str) -> tuple[npt.NDArray[n
     table = np.zeros(len(y.values), np.int32)
     table[present] = codes
     return table[y.codes], classes
+
+
+def numbers(y: npt.NDArray[Any] | CodedLabels, owner: str) -> Floats:
+    """Return a target of numbers as float64, (n,) or (n, outputs)."""
+    return encode_numbers(y.values[y.codes] if isinstance(y, CodedLabels) else y, owner)
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,20 @@ def column_ranges(X: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     return low, high
 
 
+def _missing(batch: RawBatch, weight: Floats | None) -> npt.NDArray[np.bool_] | None:
+    """Return which columns have missing values in rows that weigh something; None if none has."""
+    rows = slice(None) if weight is None else weight > 0
+    found = np.isnan(batch.X[rows]).any(axis=0)
+    for column, labelled in batch.labelled.items():
+        if labelled is not None:
+            found[column] = bool((labelled.codes[rows] < 0).any())
+    return found if found.any() else None
+
+
+def _either(a: npt.NDArray[np.bool_] | None, b: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    return b if a is None else a if b is None else a | b
+
+
 @dataclass(frozen=True)
 class Survey:
     """What is known of the rows as given; ``mass`` is the weight of each class (rows, or `exact_sums`)."""
@@ -159,16 +179,24 @@ class Survey:
     low: Floats
     high: Floats
     has_missing: bool
+    missing: npt.NDArray[np.bool_] | None  # columns of rows that weigh something
     levels: dict[int, Levels]
     categories: tuple[tuple[Label, ...] | None, ...] | None = None  # once all rows were seen
+    outputs: int = 0  # numbers to predict for a row; 0: classes
 
     @classmethod
-    def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool, threads: int = 1) -> Survey:
+    def of(cls, batch: RawBatch, owner: str, *, allow_nan: bool, threads: int = 1, target: str = "classes") -> Survey:
         """Look at a batch and refuse what no fit could take."""
         X = batch.X
-        codes, classes = encode(batch.y, owner)
+        outputs = 0
+        if target == "numbers":
+            y = numbers(batch.y, owner)
+            outputs = 1 if y.ndim == 1 else y.shape[1]
+            codes, classes = np.zeros(len(y), np.int32), np.empty(0)
+        else:
+            codes, classes = encode(batch.y, owner)
         if len(codes) != len(X):
-            raise ValueError(f"a batch has {len(X)} rows of X and {len(codes)} labels. Pass one label per row.")
+            raise ValueError(f"a batch has {len(X)} rows of X and {len(codes)} of y. Pass one label or number per row.")
         # A batch may weigh nothing; all of them together may not.
         is_void = batch.weight is not None and not np.any(batch.weight)
         weight = np.zeros(len(X)) if is_void else check_sample_weight(batch.weight, len(X))
@@ -179,7 +207,9 @@ class Survey:
         weighed = None if weight is None else WeightSurvey.of(weight, batch)
         if weighed is not None:
             low, high = weighed.low, weighed.high
-        mass = np.bincount(codes, minlength=len(classes)).tolist()
+        mass = [] if outputs else np.bincount(codes, minlength=len(classes)).tolist()
+        if weight is not None and not outputs:
+            mass = exact_sums(weight, codes, len(classes))
         return cls(
             rows=len(X),
             n_bytes=batch.n_bytes,
@@ -187,12 +217,14 @@ class Survey:
             n_columns=X.shape[1],
             names=batch.names,
             classes=classes,
-            mass=tuple(mass if weight is None else exact_sums(weight, codes, len(classes))),
+            mass=tuple(mass),
             weight=weighed,
             low=low,
             high=high,
             has_missing=has_missing,
+            missing=_missing(batch, weight) if has_missing else None,
             levels=levels_of(batch) if weighed is None else weighed.levels,
+            outputs=outputs,
         )
 
     def merge(self, other: Survey) -> Survey:
@@ -203,6 +235,8 @@ class Survey:
             raise ValueError(f"batches differ: one has the columns {self.names}, a later one {other.names}.")
         if (self.weight is None) != (other.weight is None):
             raise ValueError("some batches have weights and others have not. Give all of them weights, or none.")
+        if self.outputs != other.outputs:
+            raise ValueError(f"batches differ: y has {self.outputs} outputs in one and {other.outputs} in a later one.")
         classes, mass = self._merged_classes(other)
         return replace(
             self,
@@ -215,6 +249,7 @@ class Survey:
             low=np.fmin(self.low, other.low),
             high=np.fmax(self.high, other.high),
             has_missing=self.has_missing or other.has_missing,
+            missing=_either(self.missing, other.missing),
             levels=merge_levels(self.levels, other.levels),
         )
 
@@ -254,6 +289,11 @@ class Preparation:
     grid: Grid | None = None
     categories: tuple[tuple[Label, ...] | None, ...] | None = None
     names: tuple[str, ...] | None = None
+    outputs: int = 0
+
+    def targets(self, y: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[Any]:
+        """Return class codes, or numbers."""
+        return numbers(y, self.owner) if self.outputs else self.codes(y)
 
     def codes(self, y: npt.NDArray[Any] | CodedLabels) -> npt.NDArray[np.int32]:
         """Return class codes of labels that the survey has seen."""
@@ -266,14 +306,14 @@ class Preparation:
         moved: npt.NDArray[np.int32] = places.astype(np.int32)[codes]
         return moved
 
-    def weights(self, batch: RawBatch, codes: npt.NDArray[np.int32]) -> Floats | None:
+    def weights(self, batch: RawBatch, codes: npt.NDArray[Any]) -> Floats | None:
         """Return the weights before they are put on the grid."""
         weight = None if batch.weight is None else np.asarray(batch.weight, dtype=np.float64)
         return weight if self.factors is None else times_class_weight(weight, codes, self.factors)
 
     def survey_weights(self, batch: RawBatch) -> WeightSurvey:
         """Look at the weights of a batch, those of the classes included."""
-        weight = self.weights(batch, self.codes(batch.y))
+        weight = self.weights(batch, self.targets(batch.y))
         return WeightSurvey.of(np.ones(len(batch.X)) if weight is None else weight, batch)
 
     def coded(self, batch: RawBatch, categories: tuple[tuple[Label, ...] | None, ...]) -> npt.NDArray[Any]:
@@ -294,17 +334,17 @@ class Preparation:
 
     def __call__(self, batch: RawBatch) -> Rows:
         """Return the rows that count."""
-        codes = self.codes(batch.y)
+        y = self.targets(batch.y)
         X = batch.X.astype(self.dtype, copy=False) if self.categories is None else self.coded(batch, self.categories)
-        weight = self.weights(batch, codes)
+        weight = self.weights(batch, y)
         if weight is None:
-            return Rows(X, codes)
+            return Rows(X, y)
         if not weight.all():
             kept = weight > 0
-            X, codes, weight = X[kept], codes[kept], weight[kept]
+            X, y, weight = X[kept], y[kept], weight[kept]
         if self.grid is None or not len(weight):
-            return Rows(X, codes, np.empty(0))
-        return Rows(X, codes, self.grid.snap(weight))
+            return Rows(X, y, np.empty(0))
+        return Rows(X, y, self.grid.snap(weight))
 
 
 class Prepared(NamedTuple):
@@ -336,7 +376,7 @@ def preparation(
     weigh : callable
         Looks at all weights once more, with those of the classes.
     """
-    raw = Preparation(survey.classes, survey.dtype, survey.n_columns, owner, names=survey.names)
+    raw = Preparation(survey.classes, survey.dtype, survey.n_columns, owner, names=survey.names, outputs=survey.outputs)
     if class_weight is not None:
         raw = replace(raw, factors=class_factors(class_weight, survey.classes, list(survey.mass)))
     elif survey.weight is None:
@@ -365,13 +405,15 @@ def preparation(
 def schema_data(survey: Survey) -> Dataset:
     """Return a data set without rows: what a tree remembers of its columns."""
     categories = survey.categories or (None,) * survey.n_columns
+    shape = (0,) if survey.outputs <= 1 else (0, survey.outputs)
     return Dataset(
         X=np.empty((0, survey.n_columns), survey.dtype),
-        y=np.empty(0, np.int32),
+        y=np.empty(shape, np.float64 if survey.outputs else np.int32),
         classes=survey.classes,
         weight=None,
         n_categories=np.array([0 if labels is None else len(labels) for labels in categories], np.int64),
         categories=survey.categories,
         feature_names=survey.names,
         has_missing=survey.has_missing,
+        missing=survey.missing,
     )

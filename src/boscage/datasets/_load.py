@@ -33,7 +33,7 @@ def list_datasets() -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def load_dataset(name: str) -> Dataset:
+def load_dataset(name: str, target: str = "auto") -> Dataset:
     """Load a data set by name.
 
     Parameters
@@ -41,6 +41,8 @@ def load_dataset(name: str) -> Dataset:
     name : str
         The name of an embedded set, of an ``.npz`` file (without the ending) in the folder given by the environment
         variable ``BOSCAGE_DATA``, or of a set on OpenML; looked for in this order.
+    target : {"auto", "classes", "numbers"}, default="auto"
+        What is predicted, as in :func:`read_npz`. A set on OpenML must have classes.
 
     Returns
     -------
@@ -65,11 +67,11 @@ def load_dataset(name: str) -> Dataset:
         raise ValueError(f"name={name!r} is not the name of a data set. Pass one of {', '.join(list_datasets())}.")
     if name in _embedded_names():
         with as_file(_EMBEDDED / f"{name}.npz") as path:
-            return read_npz(path)
+            return read_npz(path, target)
     folder = _folder()
     if folder is not None and (folder / f"{name}.npz").is_file():
-        return read_npz(folder / f"{name}.npz")
-    return _from_openml(name)
+        return read_npz(folder / f"{name}.npz", target)
+    return from_openml(name)
 
 
 def _embedded_names() -> tuple[str, ...]:
@@ -81,7 +83,7 @@ def _folder() -> Path | None:
     return Path(value) if value else None
 
 
-def _from_openml(name: str) -> Dataset:
+def from_openml(name: str, version: int | str = "active") -> Dataset:
     """Fetch with scikit-learn, which keeps a copy in its data folder; every failure becomes one LookupError."""
     from sklearn.datasets import fetch_openml
 
@@ -89,7 +91,7 @@ def _from_openml(name: str) -> Dataset:
         # The ARFF reader of scikit-learn needs no pandas and numbers the levels of nominal columns itself.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # retries, and several versions: `origin` names the one taken
-            bunch = fetch_openml(name, version="active", as_frame=False, parser="liac-arff", n_retries=1)
+            bunch = fetch_openml(name, version=version, as_frame=False, parser="liac-arff", n_retries=1)
     except Exception as error:  # the reasons range from sockets to ARFF syntax, and all mean "not available"
         raise LookupError(_not_found(name, f"{type(error).__name__}: {error}")) from error
     try:
@@ -110,8 +112,13 @@ def _from_openml(name: str) -> Dataset:
         n_train=None,
         categorical_features=tuple(j for j, column in enumerate(feature_names) if column in levels),
         categories=tuple(levels.get(column) for column in feature_names),
-        origin=f"OpenML, data set {bunch.details.get('id', '?')}: {name} version {bunch.details.get('version', '?')}",
+        origin=_origin(name, bunch.details),
     )
+
+
+def _origin(name: str, details: dict[str, str]) -> str:
+    text = f"OpenML, data set {details.get('id', '?')}: {name} version {details.get('version', '?')}"
+    return f"{text}, licence there: {details['licence']}" if details.get("licence") else text
 
 
 def _not_found(name: str, reason: str) -> str:

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 
 from boscage.datasets._record import Dataset
 
-_NAMES = ("X", "data", "indices", "indptr", "shape", "y", "target_names", "feature_names", "n_train", "categories")
 _CSR = ("data", "indices", "indptr", "shape")
+_NAMES = ("X", *_CSR, "y", "target_names", "feature_names", "n_train", "fold", "categories")
 _MOST_COLUMNS = 2**24
 # What a damaged archive can raise: the zip container, the decompressor, and NumPy's parser of array headers.
 _UNREADABLE = (
@@ -29,17 +29,21 @@ class DataFileError(ValueError):
     """A data file is damaged, or not in the layout it should have."""
 
 
-def read_npz(path: str | os.PathLike[str]) -> Dataset:
+def read_npz(path: str | os.PathLike[str], target: str = "auto") -> Dataset:
     """Read a data set from an ``.npz`` file of plain arrays.
 
     The file holds ``X`` (rows by features) or, for sparse data, ``data``, ``indices``, ``indptr`` and ``shape`` of
-    a CSR matrix; ``y``; and optionally ``target_names``, ``feature_names``, ``n_train``, ``categories`` and ``origin``.
+    a CSR matrix; ``y``; and optionally ``target_names``, ``feature_names``, ``n_train``, ``fold``, ``categories`` and
+    ``origin``.
     Other arrays in the file are ignored. Pickled objects are refused, so that reading a file never runs code.
 
     Parameters
     ----------
     path : str or path-like
         The file.
+    target : {"auto", "classes", "numbers"}, default="auto"
+        What ``y`` is: "auto" takes floats that are not all whole, and several columns, as numbers, everything else as
+        classes.
 
     Returns
     -------
@@ -61,12 +65,14 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
     ('no', 'yes')
     """
     path = Path(path)
+    if target not in ("auto", "classes", "numbers"):
+        raise ValueError(f"target={target!r} is not known. Pass 'auto', 'classes' or 'numbers'.")
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
     arrays = _arrays(path)
     X = _matrix(path, arrays)
     feature_names = _feature_names(path, arrays, X.shape[1])
-    y, target_names = _target(path, arrays, X.shape[0])
+    y, target_names = _target(path, arrays, X.shape[0], target)
     categories = _categories(path, arrays, X, feature_names)
     return Dataset(
         X=X,
@@ -77,6 +83,7 @@ def read_npz(path: str | os.PathLike[str]) -> Dataset:
         categorical_features=tuple(j for j, levels in enumerate(categories) if levels is not None),
         categories=categories,
         origin=str(arrays["origin"]) if "origin" in arrays else f"file {path.name}",
+        fold=_fold(path, arrays, X.shape[0]),
     )
 
 
@@ -164,10 +171,14 @@ def _texts(path: Path, name: str, values: NDArray[Any]) -> tuple[str, ...]:
     return tuple(str(value) for value in values)
 
 
-def _target(path: Path, arrays: dict[str, NDArray[Any]], n_rows: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _target(
+    path: Path, arrays: dict[str, NDArray[Any]], n_rows: int, target: str
+) -> tuple[NDArray[Any], tuple[str, ...]]:
     if "y" not in arrays:
         _refuse(path, "holds no array y")
     y = arrays["y"]
+    if target == "numbers" or (target == "auto" and _are_numbers(y, arrays)):
+        return _numeric_target(path, y, n_rows), ()
     if y.ndim != 1 or y.size != n_rows:
         _refuse(path, f"y has shape {y.shape} for {n_rows} rows")
     if y.dtype.kind not in "biuU" and not (y.dtype.kind == "f" and bool((y == np.floor(y)).all())):
@@ -181,6 +192,34 @@ def _target(path: Path, arrays: dict[str, NDArray[Any]], n_rows: int) -> tuple[N
     if y.size and (y.min() < 0 or y.max() >= len(target_names)):
         _refuse(path, f"y must lie between 0 and {len(target_names) - 1}, the classes of target_names")
     return y.astype(np.int64), target_names
+
+
+def _are_numbers(y: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> bool:
+    """Whether a target cannot be classes: several columns, or floats that are not all whole."""
+    if "target_names" in arrays or y.dtype.kind not in "biuf":
+        return False
+    is_whole = y.dtype.kind != "f" or bool((y == np.floor(y)).all())
+    return (y.ndim == 2 and y.shape[1] > 1) or not is_whole
+
+
+def _numeric_target(path: Path, y: NDArray[Any], n_rows: int) -> NDArray[np.float64]:
+    if y.dtype.kind not in "biuf":
+        _refuse(path, f"y has type {y.dtype}; numbers are needed")
+    if y.ndim not in (1, 2) or len(y) != n_rows or y.size == 0:
+        _refuse(path, f"y has shape {y.shape} for {n_rows} rows")
+    numbers = np.ascontiguousarray(y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        _refuse(path, "y holds NaN or infinity")
+    return numbers
+
+
+def _fold(path: Path, arrays: dict[str, NDArray[Any]], n_rows: int) -> NDArray[np.int64] | None:
+    if "fold" not in arrays:
+        return None
+    fold = arrays["fold"]
+    if fold.dtype.kind not in "iu" or fold.shape != (n_rows,) or (fold.size and fold.min() < 0):
+        _refuse(path, f"fold must hold one fold number, 0 or more, for each of the {n_rows} rows")
+    return fold.astype(np.int64)
 
 
 def _n_train(path: Path, arrays: dict[str, NDArray[Any]], n_rows: int) -> int | None:

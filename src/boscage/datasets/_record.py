@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A labelled table with the names of its columns, classes and category levels.
+    """A table with a target and the names of its columns, classes and category levels.
 
     Attributes
     ----------
     X : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
         float32 or float64; NaN marks a missing cell, category columns hold level numbers 0, 1, ...
-    y : ndarray of int64 of shape (n_rows,)
-        Class numbers 0 .. K-1, in the order of `target_names`.
+    y : ndarray of int64 of shape (n_rows,), or of float64 of shape (n_rows,) or (n_rows, n_outputs)
+        Class numbers 0 .. K-1, in the order of `target_names`; or numbers to be predicted.
     feature_names : tuple of str
         One name per column of `X`.
     target_names : tuple of str
-        One name per class.
+        One name per class; empty where `y` holds numbers to be predicted.
     n_train : int or None
         The first so many rows are the published training part; None if there is no published cut.
     categorical_features : tuple of int
@@ -31,6 +31,8 @@ class Dataset:
         For each column the names of its levels, or None for a column of numbers.
     origin : str
         Where the data come from.
+    fold : ndarray of int64 of shape (n_rows,), or None
+        Published folds: of fold f the rows with this number are the test part, all others the training part.
 
     Examples
     --------
@@ -40,14 +42,24 @@ class Dataset:
     """
 
     X: Any
-    y: NDArray[np.int64]
+    y: NDArray[Any]
     feature_names: tuple[str, ...]
     target_names: tuple[str, ...]
     n_train: int | None
     categorical_features: tuple[int, ...]
     categories: tuple[tuple[str, ...] | None, ...]
     origin: str
+    fold: NDArray[np.int64] | None = None
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether `y` holds numbers to be predicted."""
+        return bool(self.y.dtype.kind == "f")
 
     def __repr__(self) -> str:
         n_rows, n_features = self.X.shape
-        return f"Dataset({n_rows} rows, {n_features} features, {len(self.target_names)} classes)"
+        target = f"{len(self.target_names)} classes"
+        if self.is_regression:
+            outputs = 1 if self.y.ndim == 1 else self.y.shape[1]
+            target = f"{outputs} output{'s' * (outputs != 1)}"
+        return f"Dataset({n_rows} rows, {n_features} features, {target})"

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from boscage._numbers import check_number
+from boscage.base.numbers import check_number
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

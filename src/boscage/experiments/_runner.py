@@ -2,7 +2,8 @@
 
 A paper is a module with ``TABLES`` and ``FIGURES`` (tuples of numbers), perhaps ``OPTIONS`` (names and types of
 settings that can be changed), and ``reproduce(job)``, which is called for one table or figure at a time. A function
-``conclude(job)`` is called at the end, for verdicts over all cells that are there. A module asks
+``conclude(job)`` is called at the end, for verdicts over all cells that are there. ``SEEDS`` says in words which random
+seeds it uses, and ``SETS`` names the data sets it reads. A module asks
 ``job.cell`` for every number it needs: a cell that is already in the results file of the output folder is not computed
 again, and the file is written after each new one, so that an interrupted run goes on where it stopped. ``job.expect``
 says how many cells a table or figure has, for the remaining time.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +21,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from boscage._whole_file import save_figure, write_whole
+from boscage import __version__
+from boscage.base.whole_file import save_figure, write_whole
+from boscage.datasets._fetch import catalogue, how_to_get
 
 PAPERS = {
     "lomtree": "lomtree",
@@ -78,8 +82,9 @@ class Job:
         known = self.results.get(key)
         if known is None:
             self._show(name)
-            start = time.monotonic()
-            known = {"name": name, "settings": settings, "result": work(), "seconds": time.monotonic() - start}
+            start, cpu = time.monotonic(), time.process_time()
+            known = {"name": name, "settings": settings, "result": work(), "version": __version__}
+            known |= {"seconds": time.monotonic() - start, "cpu": time.process_time() - cpu}
             self.results[key] = known
             write_whole(self.store, json.dumps(self.results, indent=1, sort_keys=True) + "\n")
             self.tell(f"{self.paper}: {name} ({known['seconds']:.1f} s)")
@@ -186,12 +191,53 @@ def run(
     job = Job(paper, (), (), budget, folder, tell, advance, settings)
     if job.store.exists():
         job.results = json.loads(job.store.read_text(encoding="utf-8"))
+    for line in how_to_get(getattr(module, "SETS", ())):
+        tell(line)
     for job.tables, job.figures in [*(((n,), ()) for n in tables), *(((), (n,)) for n in figures)]:
         module.reproduce(job)
         job.finish_piece()
     if hasattr(module, "conclude"):
         module.conclude(job)
+    job.write(f"{paper}-run.md", _how_it_was_made(job, module))
     return [*dict.fromkeys(job.written), *([job.store] if job.store.exists() else [])]
+
+
+def _how_it_was_made(job: Job, module: Any) -> str:
+    """Tell the command, seeds, versions and computing time behind a page."""
+    import numpy
+    import scipy
+    import sklearn
+
+    sets = getattr(module, "SETS", ())
+    folder = "BOSCAGE_DATA=folder " if set(sets) & set(catalogue()) else ""
+    changes = "".join(f" --set {name}={value}" for name, value in job.options.items())
+    cells = list(job.results.values())
+    cpu = sum(cell["cpu"] for cell in cells if "cpu" in cell)
+    elapsed = [cell["seconds"] for cell in cells if "cpu" not in cell]
+    spent = f"{cpu / 3600:.2f} CPU hours" if cpu or not elapsed else ""
+    if elapsed:
+        spent += (
+            f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2f} hours elapsed ({len(elapsed)} cells without CPU time)"
+        )
+    versions = sorted({cell.get("version", "0.1.0") for cell in cells} | {__version__})
+    lines = [
+        "# How this page was made",
+        f"`{folder}boscage reproduce {job.paper} --budget {job.budget}{changes}`: {len(cells)} cells, {spent}. The run "
+        "keeps every cell, so it can be stopped and started again.",
+        f"Seeds: {getattr(module, 'SEEDS', 'nothing is random')}.",
+        f"Versions: boscage {', '.join(versions)}, Python {platform.python_version()}, NumPy {numpy.__version__}, "
+        f"SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}.",
+    ]
+    if sets:
+        embedded = [name for name in sets if name not in catalogue()]
+        others = [name for name in sets if name in catalogue()]
+        fetched = [name for name in others if catalogue()[name].openml is not None]
+        by_hand = [name for name in others if name not in fetched]
+        text = f"Data: {', '.join(embedded)} {'is' if len(embedded) == 1 else 'are'} embedded." if embedded else "Data:"
+        text += f" `boscage data fetch {job.paper}` gets {', '.join(fetched)} from OpenML." if fetched else ""
+        text += f" By hand (`boscage data list` says how): {', '.join(by_hand)}." if by_hand else ""
+        lines.append(text)
+    return "\n\n".join(lines) + "\n"
 
 
 def chosen_pieces(paper: str, table: int | None, figure: int | None) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:
@@ -207,6 +253,11 @@ def chosen_pieces(paper: str, table: int | None, figure: int | None) -> tuple[An
             raise ValueError(f"{name}={wanted!r} is not in {paper}. Pass one of {allowed}.")
         chosen.append((wanted,) if wanted is not None else known if other is None else ())
     return module, chosen[0], chosen[1]
+
+
+def sets_of(paper: str) -> tuple[str, ...]:
+    """Return the data sets that a paper's experiments read."""
+    return tuple(getattr(import_module(f"boscage.experiments.{PAPERS[paper]}"), "SETS", ()))
 
 
 def _options(module: Any, paper: str, given: Mapping[str, Any]) -> dict[str, Any]:

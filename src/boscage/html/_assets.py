@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 from functools import cache
 from pathlib import Path
-from string import Template
 from typing import NamedTuple
+
+from boscage.base.templates import render
 
 _FOLDER = Path(__file__).parent
 SCRIPTS = (
     "dom.js",
+    "arrays.js",
     "decode.js",
     "predict.js",
     "format.js",
     "explain.js",
+    "edit.js",
+    "model_file.js",
     "state.js",
     "layout.js",
     "tree_view.js",
@@ -25,6 +28,7 @@ SCRIPTS = (
     "path_view.js",
     "contribution_view.js",
     "node_view.js",
+    "edit_view.js",
     "trajectory.js",
     "regions.js",
     "main.js",
@@ -84,9 +88,8 @@ def page(title: str, body: str, *, style: str = "", script: str = "") -> str:
     styles, scripts = assets.style + style, assets.script + script
     if "</" in styles or "</script" in scripts.lower() or "<!--" in scripts:
         raise ValueError("style must not hold '</', and script neither '</script' nor '<!--'.")
-    template = Template((_FOLDER / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(
-        policy=_policy(styles, scripts), title=html.escape(title), style=styles, body=body, script=scripts
+    return render(
+        "html/page.html", policy=_policy(styles, scripts), title=title, style=styles, body=body, script=scripts
     )
 
 

@@ -11,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from boscage._colors import class_colors, hex_color
-from boscage._column_facts import column_ranges
-from boscage._describe import PRETTY, Describer
-from boscage._importances import feature_importances
-from boscage._whole_file import write_whole
+from boscage.base.colors import class_colors, hex_color
+from boscage.base.whole_file import write_whole
+from boscage.data.column_facts import column_ranges
+from boscage.engine.importances import feature_importances
 from boscage.export import export_text
 from boscage.html._assets import page
-from boscage.html._encode import embed_json, encode_array, encode_matrix
+from boscage.html._encode import embed_json, encode_array, encode_matrix, encode_tree
+from boscage.html._model_file import model_file_parts
+from boscage.model import predict
+from boscage.show.describe import PRETTY, Describer
 from boscage.tree import Tree
 
 _SHORT_TERMS = 3  # of a linear test, on a card of the tree
@@ -39,6 +41,7 @@ def to_html(
     max_terms: int = 5,
     show_missing: bool | npt.ArrayLike | None = None,
     units: str = "original",
+    model: Any = None,
 ) -> str | Path:
     """Write a tree as one self-contained, interactive web page.
 
@@ -57,13 +60,18 @@ def to_html(
         Rows to choose from, float32 or float64, categories as codes. **They are embedded in the page**; without them
         the page has a form to type values into and holds no data but the tree.
     y : array of shape (n,), optional
-        Labels of the rows, shown beside the prediction.
+        Labels of the rows, shown beside the prediction. Of a tree of numbers: y, whose quantiles are shown for every
+        node and are the prediction intervals of the page.
     max_rows : int, default=200
-        At most so many rows are embedded, evenly spaced over X; ranges and medians of columns come from all of X.
+        At most so many rows are embedded, evenly spaced over X; ranges and medians of columns and quantiles of y come
+        from all of X.
     title : str, default="Decision tree"
         Heading of the page.
     feature_names, class_names, decimals, max_terms, show_missing, units
         As in :func:`boscage.export.export_text`.
+    model : estimator, optional
+        The fitted estimator of the tree; an estimator passes itself. Then a tree that was edited on the page can be
+        saved there as a model file, which :func:`boscage.load` reads.
 
     Returns
     -------
@@ -92,6 +100,7 @@ def to_html(
         max_terms=max_terms,
         show_missing=show_missing,
         units=units,
+        model=model,
     )
     text = page(title, fragment)
     if path is None:
@@ -113,6 +122,7 @@ def tree_fragment(
     max_terms: int = 5,
     show_missing: bool | npt.ArrayLike | None = None,
     units: str = "original",
+    model: Any = None,
 ) -> str:
     """Write a tree as a piece of HTML for a page of your own.
 
@@ -123,7 +133,7 @@ def tree_fragment(
     Parameters
     ----------
     tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing,
-    units
+    units, model
         As in :func:`boscage.html.to_html`.
 
     Returns
@@ -141,7 +151,8 @@ def tree_fragment(
     >>> report = page("Two trees", "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf))
     """
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units, PRETTY)
-    data = embed_json(_page_data(words, title, *_checked_rows(tree, X, y, max_rows)))
+    content = _page_data(words, title, *_checked_rows(tree, X, y, max_rows))
+    data = embed_json(content | {"file": None if model is None else model_file_parts(model)})
     plain = export_text(
         tree,
         feature_names,
@@ -174,10 +185,17 @@ def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[
             f"X must be an array of floats with {tree.n_features} columns and at least one row, got {rows.dtype} of "
             f"shape {rows.shape}."
         )
-    labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
+    labels = None if y is None else _labels(y, tree)
     if labels is not None and len(labels) != rows.shape[0]:
         raise ValueError(f"y must have one label for each of the {rows.shape[0]} rows of X, got {len(labels)}.")
     return rows, labels, int(max_rows)
+
+
+def _labels(y: Any, tree: Tree) -> list[str]:
+    array = np.asarray(y)
+    if tree.target == "numbers" and array.ndim == 2:
+        return [str(row.tolist()[0] if len(row) == 1 else row.tolist()) for row in array]
+    return [str(label) for label in array.reshape(-1).tolist()]
 
 
 def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
@@ -186,21 +204,19 @@ def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, m
     means, spreads = tree.column_means, tree.column_spreads
     return {
         "title": title,
-        "routing": tree.routing,
+        **encode_tree(tree),
         "float32": tree.schema.dtype == "float32",
         "needs_numbers": _needs_numbers(tree),
+        "numbers": words.is_numbers,
         "classes": words.class_names,
-        "colors": [hex_color(color) for color in class_colors(tree.n_classes)],
+        "colors": [hex_color(color) for color in class_colors(1 if words.is_numbers else tree.n_classes)],
+        **(_numbers(words, X, labels) if words.is_numbers else {}),
         "columns": _columns(words, X),
         "tests": tests,
         "notes": words.notes(),
         "standard": words.is_standard,
-        "nodes": _nodes(tree),
-        "weights": encode_matrix(tree.weights) if tree.weights.shape[0] else None,
         "means": None if means is None else encode_array(means),
         "spread": None if spreads is None else encode_array(spreads),
-        "input_map": _input_map(tree),
-        "leaf_models": _leaf_models(tree),
         "trajectory": _trajectory(tree),
         "rows": None if X is None else _rows(X, labels, max_rows),
     }
@@ -224,7 +240,7 @@ def _columns(words: Describer, X: Any) -> dict[str, Any]:
 
 
 def _needs_numbers(tree: Tree) -> bool:
-    from boscage._estimator import _needs_numbers as needs_numbers
+    from boscage.engine.estimator import _needs_numbers as needs_numbers
 
     return needs_numbers(tree)
 
@@ -254,47 +270,36 @@ def _test(words: Describer, short: Describer, plain: Describer, node: int) -> di
     return found
 
 
-def _nodes(tree: Tree) -> dict[str, Any]:
-    arrays: dict[str, Any] = {
-        name: encode_array(getattr(tree, name), "i4")
-        for name in ("children_left", "children_right", "feature", "linear_row", "category_offset")
-    }
-    arrays |= {
-        name: encode_array(getattr(tree, name))
-        for name in ("threshold", "n_node_samples", "weighted_n_node_samples", "impurity")
-    }
-    arrays |= {name: encode_array(getattr(tree, name), "u1") for name in ("missing_go_to_left", "category_bits")}
-    arrays["value"] = encode_matrix(tree.value)
-    arrays["leaf_value"] = None if tree.leaf_value is None else encode_matrix(tree.leaf_value)
-    return arrays
-
-
-def _input_map(tree: Tree) -> dict[str, Any] | None:
-    row_map = tree.input_map
-    if row_map is None:
-        return None
-    arrays = {name: getattr(row_map, name) for name in ("fill", "codes", "shift", "scale")}
-    offset = row_map.code_offset
+def _numbers(words: Describer, X: Any, labels: list[str] | None) -> dict[str, Any]:
+    """Range of the nodes' numbers, models of the leaves in words, and quantiles of y in each node if y is known."""
+    tree, first = words.tree, words.tree.value[:, 0]
+    models = [words.model(int(node)) for node in tree.leaves] if tree.leaf_models is not None else None
+    quantiles = None if X is None or labels is None else _quantiles(tree, X, labels)
     return {
-        **{name: None if array is None else encode_array(array) for name, array in arrays.items()},
-        "code_offset": None if offset is None else encode_array(offset, "i4"),
-        "constant": row_map.constant,
-        "unit_rows": row_map.unit_rows,
+        "range": [float(first.min()), float(first.max())],
+        "models": models,
+        "quantiles": None if quantiles is None else encode_matrix(quantiles),
     }
 
 
-def _leaf_models(tree: Tree) -> dict[str, Any] | None:
-    models = tree.leaf_models
-    if models is None:
+def _quantiles(tree: Tree, X: Any, labels: list[str]) -> npt.NDArray[np.float64] | None:
+    """5, 25, 50, 75 and 95 % of y over the rows in each node, NaN where there is none; of soft trees their paths."""
+    try:
+        y = np.array(labels, dtype=np.float64)
+    except ValueError:  # several outputs
         return None
-    return {
-        "coef": encode_matrix(models.coef.reshape(-1, tree.n_features)),
-        "intercept": encode_array(models.intercept),
-    }
+    path: Any = sparse.csc_array(predict.decision_path(tree, X))
+    found = np.full((tree.node_count, 5), np.nan)
+    for node in range(tree.node_count):
+        part = slice(path.indptr[node], path.indptr[node + 1])
+        rows = path.indices[part][path.data[part] >= 0.5]
+        if len(rows):
+            found[node] = np.quantile(y[rows], (0.05, 0.25, 0.5, 0.75, 0.95))
+    return found
 
 
 def _trajectory(tree: Tree) -> dict[str, Any]:
-    from boscage.top_down import trajectory
+    from boscage.engine.trajectory import trajectory
 
     steps = trajectory(tree, 1.0)
     return {

@@ -1,4 +1,4 @@
-// What each column contributed to the probability of a class: a bar to the right or to the left for each.
+// What each column contributed to the probability of a class, or to a number: a bar to the right or to the left.
 
 const MOST_BARS = 8;
 
@@ -8,9 +8,10 @@ class ContributionView {
     this.tree = state.tree;
     this.target = -1; // the predicted class
     this.list = element("div", { className: "bosc-sum" });
-    const words = ["the predicted class", ...this.tree.classes];
-    const chooser = select("Class", words, 0, (i) => this.setTarget(i - 1));
-    this.element = panel("contributions", "Contributions", [chooser], this.list);
+    const words = this.tree.numbers ? this.tree.classes : ["the predicted class", ...this.tree.classes];
+    const first = words.length - this.tree.classes.length;
+    const chooser = select(this.tree.numbers ? "Output" : "Class", words, 0, (i) => this.setTarget(i - first));
+    this.element = panel("contributions", "Contributions", words.length > 1 ? [chooser] : [], this.list);
     state.watch((what) => what === "row" && this.update());
     this.update();
   }
@@ -26,7 +27,10 @@ class ContributionView {
   }
 
   lines(found) {
-    const k = this.target < 0 ? found.best : this.target;
+    const k = this.target >= 0 ? this.target : this.tree.numbers ? 0 : found.best;
+    const [before, after] = this.tree.numbers
+      ? ["mean of all training rows", "prediction"]
+      : [`share of ${this.tree.classes[k]} in training`, `probability of ${this.tree.classes[k]}`];
     const { base, columns } = contributionsOf(this.tree, found);
     const moved = this.tree.columns.map(({ name }, j) => ({ j, name, amount: columns[j * base.length + k] }));
     const order = moved
@@ -37,16 +41,22 @@ class ContributionView {
     const widest = order.length ? Math.abs(order[0].amount) : 1;
     const sum = rest.reduce((total, { amount }) => total + amount, 0);
     return [
-      this.total(`share of ${this.tree.classes[k]} in training`, base[k]),
+      this.total(before, base[k]),
       ...shown.map(({ j, name, amount }) => this.line(name, valueText(this.tree, j, this.state.x[j]), amount, widest)),
       rest.length ? this.line(`${rest.length} other columns`, "", sum, Math.max(widest, Math.abs(sum))) : null,
-      this.total(`probability of ${this.tree.classes[k]}`, found.proba[k]),
+      this.total(after, found.proba[k]),
     ].filter(Boolean);
   }
 
   total(name, amount) {
-    const number = element("span", { className: "bosc-number" }, amount.toFixed(3));
+    const text = this.tree.numbers ? formatNumber(amount, 5) : amount.toFixed(3);
+    const number = element("span", { className: "bosc-number" }, text);
     return element("div", { className: "bosc-total" }, element("span", {}, name), number);
+  }
+
+  signed(amount) {
+    const size = this.tree.numbers ? formatNumber(Math.abs(amount), 4) : Math.abs(amount).toFixed(3);
+    return `${amount < 0 ? "−" : "+"}${size}`;
   }
 
   line(name, value, amount, widest) {
@@ -55,11 +65,8 @@ class ContributionView {
     bar.classList.toggle("bosc-against", amount < 0);
     const label = element("span", { className: "bosc-label", title: name }, element("span", {}, name));
     if (value) label.append(element("span", { className: "bosc-fact" }, ` = ${value}`));
-    const number = element("span", { className: "bosc-number" }, signedNumber(amount));
+    const number = element("span", { className: "bosc-number" }, this.signed(amount));
     return element("div", { className: "bosc-sumline" }, label, bar, number);
   }
 }
 
-function signedNumber(amount) {
-  return `${amount < 0 ? "−" : "+"}${Math.abs(amount).toFixed(3)}`;
-}

@@ -94,7 +94,7 @@ function leafShares(tree, node, row) {
   const first = tree.leaf_index[node] * classes;
   const effects = Array.from({ length: columns }, (_, j) => {
     const weights = Array.from({ length: classes }, (__, k) => values[(first + k) * columns + j]);
-    const mean = weights.reduce((sum, weight) => sum + weight, 0) / classes;
+    const mean = tree.numbers ? 0 : weights.reduce((sum, weight) => sum + weight, 0) / classes;
     return weights.reduce((sum, weight) => sum + Math.abs(weight - mean), 0);
   });
   let sizes = tree.spread ? effects.map((effect, j) => effect * tree.spread[j]) : effects;

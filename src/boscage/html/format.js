@@ -58,15 +58,45 @@ function mixture(values, most) {
   return left > 0 ? [...parts, [-1, left]] : parts;
 }
 
+// Numbers, of trees that predict them: one alone, several in brackets.
+function numberWords(values) {
+  const texts = Array.from(values, (value) => formatNumber(value, 5));
+  return texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
+}
+
+// What a node or a row gets: its class, or its number.
+function answerWords(tree, values) {
+  return tree.numbers ? numberWords(values) : tree.classes[argmax(values)];
+}
+
+// The colour of values and its strength from 0 to 1: the leading class and its lead, or the place of a number between
+// the smallest and the largest of all nodes.
+function shadeOf(tree, values) {
+  if (!tree.numbers) return [tree.colors[argmax(values)], leadOf(values)];
+  const [low, high] = tree.range;
+  const share = high > low ? (values[0] / 2 - low / 2) / (high / 2 - low / 2) : 0.5;
+  return [tree.colors[0], Math.min(Math.max(share, 0), 1)];
+}
+
 function mixtureWords(tree, values) {
+  if (tree.numbers) return numberWords(values);
   return mixture(values, 3)
     .map(([k, share]) => `${k < 0 ? "others" : tree.classes[k]} ${formatShare(share)}`)
     .join(", ");
 }
 
-// A bar of class shares, in the order of the classes so that bars can be compared.
+// A bar of class shares, in the order of the classes so that bars can be compared; of a number its place in the range.
 function mixtureBar(tree, values) {
   const bar = element("span", { className: "bosc-mixture", role: "img", "aria-label": mixtureWords(tree, values) });
+  if (tree.numbers) {
+    const [color, strength] = shadeOf(tree, values);
+    const pieces = [element("span", { title: numberWords(values) }), element("span", {})];
+    pieces[0].style.flexGrow = String(strength);
+    pieces[0].style.background = color;
+    pieces[1].style.flexGrow = String(1 - strength);
+    bar.append(...pieces);
+    return bar;
+  }
   const parts = mixture(values, 12).sort((a, b) => (a[0] < 0) - (b[0] < 0) || a[0] - b[0]);
   for (const [k, share] of parts) {
     const piece = element("span", { title: `${k < 0 ? "others" : tree.classes[k]} ${formatShare(share)}` });
@@ -77,14 +107,14 @@ function mixtureBar(tree, values) {
   return bar;
 }
 
-// Class shares that a node shows: training fractions, and at a leaf what it predicts.
+// Class shares or numbers that a node shows: those of the training rows, and at a leaf what it predicts.
 function shownValues(tree, node) {
   const leaf = tree.leaf_index[node];
   return leaf >= 0 && tree.leaf_value ? matrixRow(tree.leaf_value, leaf) : matrixRow(tree.value, node);
 }
 
 function className(tree, node) {
-  return tree.classes[argmax(shownValues(tree, node))];
+  return answerWords(tree, shownValues(tree, node));
 }
 
 function testParts(tree, node) {

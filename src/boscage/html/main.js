@@ -19,7 +19,17 @@ function header(tree, section) {
 }
 
 function legend(tree) {
-  const list = element("ul", { className: "bosc-legend", "aria-label": "Classes" });
+  const list = element("ul", { className: "bosc-legend", "aria-label": tree.numbers ? "Numbers" : "Classes" });
+  if (tree.numbers) {
+    for (const value of tree.range) {
+      const mark = element("span", { className: "bosc-mark" });
+      const [color, strength] = shadeOf(tree, [value]);
+      mark.style.background = color;
+      mark.style.opacity = String(0.2 + 0.8 * strength);
+      list.append(element("li", {}, mark, element("span", {}, formatNumber(value, 4))));
+    }
+    return list;
+  }
   const most = 12;
   tree.classes.slice(0, most).forEach((name, k) => {
     const mark = element("span", { className: "bosc-mark" });
@@ -33,7 +43,7 @@ function legend(tree) {
 // Light, dark, or as the system says.
 function themeButton(section) {
   const system = window.matchMedia("(prefers-color-scheme: dark)");
-  let theme = "auto";
+  let theme = section.dataset.chosenTheme || "auto";
   const apply = () => {
     section.dataset.theme = theme === "auto" ? (system.matches ? "dark" : "light") : theme;
     made.textContent = `Theme: ${theme}`;
@@ -43,6 +53,7 @@ function themeButton(section) {
   };
   const made = button("", "", () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+    section.dataset.chosenTheme = theme;
     apply();
   });
   made.classList.add("bosc-theme");
@@ -63,6 +74,7 @@ function announcer(state) {
 }
 
 function predictionWords(tree, { best, proba, leaf }) {
+  if (tree.numbers) return `Predicted ${numberWords(proba)}, at leaf ${leaf}.`;
   return `Predicted ${tree.classes[best]}, probability ${proba[best].toFixed(3)}, at leaf ${leaf}.`;
 }
 
@@ -76,10 +88,37 @@ function explanation(tree, x) {
 }
 
 function start(section) {
-  const tree = decodeTree(JSON.parse(section.querySelector(".bosc-data").textContent));
+  const first = decodeTree(JSON.parse(section.querySelector(".bosc-data").textContent));
+  const kept = Array.from(section.childNodes);
+  let shown = null; // the row and the node (by its first number) that are chosen
+  const show = (list) => {
+    if (section.boscage) shown = chosenOf(section.boscage.state);
+    section.boscage = null;
+    section.replaceChildren(...kept);
+    const tree = list.length ? editedTree(first, collectChanges(first, list)) : first;
+    build(section, tree, new History(first, list, show), shown);
+  };
+  show([]);
+}
+
+function chosenOf({ tree, node, number, x }) {
+  return { node: tree.origin ? tree.origin[node] : node, number, x };
+}
+
+// The row and the node that were chosen before the tree changed; a node that is gone gives way to one above it.
+function chooseAgain(state, first, { node, number, x }) {
+  Object.assign(state, { number, x });
+  state.found = explainRow(state.tree, x);
+  const places = state.tree.origin || Array.from(first.parent.keys());
+  for (let up = node; up >= 0 && state.node === 0; up = first.parent[up]) state.node = Math.max(places.indexOf(up), 0);
+}
+
+function build(section, tree, history, shown) {
   const state = new State(tree);
+  if (shown) chooseAgain(state, history.start, shown);
   const view = new TreeView(state);
   const below = [new NodeView(state)];
+  if (tree.size > 1 || history.list.length) below.push(new EditView(state, history));
   if (tree.steps.node.length > 1) below.push(new Trajectory(state));
   if (tree.columns.length > 1) below.push(new Regions(state));
   const main = element(
@@ -102,11 +141,16 @@ function start(section) {
     predictProba: (x) => Array.from(predictProba(tree, x)),
     reach: (x) => Array.from(reachOf(tree, prepareRow(tree, x))),
     explain: (x) => explanation(tree, x),
+    edit: (list) => history.show(list),
+    modelBytes: () => modelBytes(tree),
   };
   section.append(header(tree, section), element("div", { className: "bosc-body" }, main, aside), announcer(state));
   state.watch((what) => what === "theme" && below.forEach((part) => part.start && part.start()));
   view.arrange();
-  view.scrollTo(0);
+  if (shown) {
+    view.reveal(state.node);
+    view.moveTo(state.node);
+  } else view.scrollTo(0);
 }
 
 document.querySelectorAll("section.bosc").forEach(start);

@@ -32,10 +32,12 @@ class NodeView {
         element(
           "p",
           { className: "bosc-formula" },
-          "A linear model predicts here; the shares are those of the training rows.",
+          tree.numbers
+            ? this.modelWords(node)
+            : "A linear model predicts here; the shares are those of the training rows.",
         ),
       );
-    parts.push(this.facts(node), this.classTable(node));
+    parts.push(this.facts(node), tree.numbers ? this.numberTable(node) : this.classTable(node));
     if (tree.linear_row[node] >= 0) parts.push(this.termTable(node));
     return parts;
   }
@@ -53,6 +55,31 @@ class NodeView {
     for (const [name, value] of facts)
       list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
     return list;
+  }
+
+  // The largest terms of a leaf's model, as the words of Python say them.
+  modelWords(node) {
+    return `A linear model predicts here: ${this.tree.models[this.tree.leaf_index[node]]}`;
+  }
+
+  // The number of each output, and how y is spread over the rows that the page was made with.
+  numberTable(node) {
+    const { tree } = this;
+    const values = shownValues(tree, node);
+    const lines = Array.from(values, (value, k) => [values.length === 1 ? "mean of y" : tree.classes[k], value]);
+    if (isLeaf(tree, node) && !tree.leaf_models && values.length === 1) lines[0][0] = "predicted";
+    if (tree.quantiles && !Number.isNaN(matrixRow(tree.quantiles, node)[0])) {
+      const names = ["5 % of y below", "25 % below", "median of y", "75 % below", "95 % below"];
+      matrixRow(tree.quantiles, node).forEach((value, i) => lines.push([names[i], value]));
+    }
+    const body = element(
+      "tbody",
+      {},
+      ...lines.map(([name, value]) =>
+        element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, formatNumber(value, 5))),
+      ),
+    );
+    return element("table", { className: "bosc-table" }, element("caption", {}, "Numbers here"), body);
   }
 
   classTable(node) {

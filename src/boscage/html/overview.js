@@ -43,8 +43,9 @@ class Overview {
     const gap = this.levelHeight > 4 ? 1 : 0;
     for (let node = 0; node < this.tree.size; node += 1) {
       const [x, y, w, h] = this.box(node, width, gap);
-      context.globalAlpha = 0.2 + 0.75 * leadOf(shownValues(this.tree, node));
-      context.fillStyle = this.tree.colors[argmax(shownValues(this.tree, node))];
+      const [color, strength] = shadeOf(this.tree, shownValues(this.tree, node));
+      context.globalAlpha = 0.2 + 0.75 * strength;
+      context.fillStyle = color;
       context.fillRect(x, y, w, h);
     }
     this.drawMarks(context, width, gap);

@@ -39,7 +39,7 @@ class PathView {
 
   leafWords(node) {
     const { proba } = { proba: leafProba(this.tree, node, this.state.found.row) };
-    const text = element("span", {}, "Leaf: ", element("strong", {}, this.tree.classes[argmax(proba)]));
+    const text = element("span", {}, "Leaf: ", element("strong", {}, answerWords(this.tree, proba)));
     const reach = this.tree.soft
       ? [element("span", { className: "bosc-fact" }, `reached with ${formatNumber(this.state.found.reach[node])}`)]
       : [];

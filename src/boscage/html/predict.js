@@ -151,14 +151,15 @@ function softmax(scores) {
 function leafProba(tree, node, row) {
   const leaf = tree.leaf_index[node];
   if (!tree.leaf_models) return tree.leaf_value ? matrixRow(tree.leaf_value, leaf) : matrixRow(tree.value, node);
-  const { coef, intercept } = tree.leaf_models;
-  const classes = tree.classes.length;
-  const scores = new Float64Array(classes);
-  for (let k = 0; k < classes; k += 1) {
-    const line = leaf * classes + k;
+  const { coef, intercept, low, high } = tree.leaf_models;
+  const scores = new Float64Array(tree.width);
+  for (let k = 0; k < tree.width; k += 1) {
+    const line = leaf * tree.width + k;
     scores[k] = laneDot(coef.values, line * coef.columns, row.plain) + intercept[line];
   }
-  return softmax(scores);
+  if (tree.target !== "numbers") return softmax(scores);
+  const first = leaf * tree.width;
+  return low ? scores.map((score, k) => Math.min(Math.max(score, low[first + k]), high[first + k])) : scores;
 }
 
 function addLeaf(tree, node, share, row, proba) {
@@ -167,7 +168,7 @@ function addLeaf(tree, node, share, row, proba) {
 }
 
 function probaFrom(tree, reach, row) {
-  const proba = new Float64Array(tree.classes.length);
+  const proba = new Float64Array(tree.width);
   for (let node = 0; node < tree.size; node += 1) {
     if (isLeaf(tree, node) && reach[node] !== 0) addLeaf(tree, node, reach[node], row, proba);
   }
@@ -177,7 +178,7 @@ function probaFrom(tree, reach, row) {
 function predictProba(tree, x) {
   const row = prepareRow(tree, x);
   if (tree.soft) return probaFrom(tree, reachOf(tree, row), row);
-  const proba = new Float64Array(tree.classes.length);
+  const proba = new Float64Array(tree.width);
   addLeaf(tree, hardPath(tree, row).at(-1), 1, row, proba);
   return proba;
 }
@@ -206,6 +207,6 @@ function explainRow(tree, x) {
 
 // A row with missing values in a tree that has nothing to put in their place.
 function unexplained(tree, row) {
-  const [reach, proba] = [new Float64Array(tree.size), new Float64Array(tree.classes.length)];
+  const [reach, proba] = [new Float64Array(tree.size), new Float64Array(tree.width)];
   return { row, reach, proba, best: 0, leaf: 0, path: [], onPath: new Set(), isComplete: false };
 }

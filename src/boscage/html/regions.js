@@ -10,6 +10,7 @@ class Regions {
     this.tree = state.tree;
     [this.across, this.up] = fieldOrder(this.tree);
     this.job = 0;
+    this.parts = new Map();
     this.build();
     state.watch((what) => what === "row" && this.start());
   }
@@ -57,11 +58,11 @@ class Regions {
     this.width = width;
     this.context = sharpen(this.canvas, width, REGION.height);
     this.spans = [this.bounds(this.across), this.bounds(this.up)];
-    this.colors = this.tree.colors.map(rgbOf);
     this.paper = rgbOf(themeColor(this.canvas, "panel"));
     this.canvas.setAttribute(
       "aria-label",
-      `Predicted classes over ${this.tree.columns[this.across].name} and ${this.tree.columns[this.up].name}`,
+      `Predicted ${this.tree.numbers ? "numbers" : "classes"} over ${this.tree.columns[this.across].name} and ` +
+        this.tree.columns[this.up].name,
     );
     this.grids = this.affordable().map(emptyGrid);
     this.paint(this.grids[0], 0, this.grids[0].size);
@@ -137,9 +138,25 @@ class Regions {
 
   colorOf(proba) {
     if (Number.isNaN(proba[0])) return [...this.paper, 255];
-    const strength = 0.14 + 0.66 * leadOf(proba);
-    const color = this.colors[argmax(proba)];
-    return [...color.map((part, i) => part * strength + this.paper[i] * (1 - strength)), 255];
+    const [color, lead] = shadeOf(this.tree, proba);
+    const strength = 0.14 + 0.66 * lead;
+    return [...this.rgb(color).map((part, i) => part * strength + this.paper[i] * (1 - strength)), 255];
+  }
+
+  // Parts of a colour, remembered: there is one prediction for each pixel.
+  rgb(color) {
+    if (!this.parts.has(color)) this.parts.set(color, rgbOf(color));
+    return this.parts.get(color);
+  }
+
+  // The colour of an embedded row: that of its class, or by its number.
+  rowColor(label) {
+    const { numbers, classes, colors } = this.tree;
+    if (label === null) return themeColor(this.canvas, "muted");
+    if (!numbers) return classes.includes(label) ? colors[classes.indexOf(label)] : themeColor(this.canvas, "muted");
+    const [color, share] = shadeOf(this.tree, [Number(label)]);
+    const parts = this.rgb(color).map((part, i) => Math.round(part * share + this.paper[i] * (1 - share)));
+    return `rgb(${parts.join(" ")})`;
   }
 
   place(x, y) {
@@ -172,16 +189,15 @@ class Regions {
   }
 
   drawRows() {
-    const { rows, classes, colors } = this.tree;
+    const { rows } = this.tree;
     const { context } = this;
     for (let i = 0; i < rows.numbers.length; i += 1) {
       const row = matrixRow(rows.values, i);
       const [x, y] = this.place(row[this.across], row[this.up]);
       if (Number.isNaN(x + y)) continue;
-      const k = rows.labels ? classes.indexOf(rows.labels[i]) : -1;
       context.beginPath();
       context.arc(x, y, 2.6, 0, 2 * Math.PI);
-      context.fillStyle = k < 0 ? themeColor(this.canvas, "muted") : colors[k];
+      context.fillStyle = this.rowColor(rows.labels ? rows.labels[i] : null);
       context.fill();
       context.lineWidth = 1;
       context.strokeStyle = themeColor(this.canvas, "panel");

@@ -128,12 +128,22 @@ class RowForm {
         ),
       ];
     }
-    const word = element("strong", { className: "bosc-predicted" }, this.tree.classes[found.best]);
+    const word = element("strong", { className: "bosc-predicted" }, answerWords(this.tree, found.proba));
     const mark = element("span", { className: "bosc-mark" });
-    mark.style.background = this.tree.colors[found.best];
+    [mark.style.background] = shadeOf(this.tree, found.proba);
     const heading = element("p", { className: "bosc-prediction" }, mark, word);
+    if (this.tree.numbers) return this.numberParts(heading, found, label);
     if (label !== null) heading.append(truthMark(label, this.tree.classes[found.best]));
     return [heading, ...mixture(found.proba, MOST_CLASSES).map(([k, share]) => this.classLine(k, share))];
+  }
+
+  numberParts(heading, found, label) {
+    if (label !== null) {
+      heading.append(element("span", { className: "bosc-right" }, `observed ${label.replace("-", "−")}`));
+    }
+    const around = quantileWords(this.tree, found.leaf);
+    const note = around && element("p", { className: "bosc-note" }, `${around} of the rows at leaf ${found.leaf}.`);
+    return [heading, note].filter(Boolean);
   }
 
   classLine(k, share) {
@@ -153,6 +163,14 @@ class RowForm {
       element("span", { className: "bosc-number" }, share.toFixed(3)),
     );
   }
+}
+
+// Between which numbers the middle nine tenths of y lie in a node, where the page knows them.
+function quantileWords(tree, node) {
+  if (!tree.quantiles) return "";
+  const [low, , , , high] = matrixRow(tree.quantiles, node);
+  if (Number.isNaN(low)) return "";
+  return `From ${formatNumber(low, 5)} to ${formatNumber(high, 5)}: nine tenths`;
 }
 
 function truthMark(label, predicted) {

@@ -6,6 +6,7 @@ class Trajectory {
   constructor(state) {
     this.state = state;
     this.steps = state.tree.steps;
+    this.isNumbers = state.tree.numbers; // their error is the potential
     this.last = this.steps.potential.length - 1;
     this.top = Math.max(1e-12, this.steps.potential[0], this.steps.error[0]);
     this.build();
@@ -16,7 +17,8 @@ class Trajectory {
   build() {
     this.marker = drawn("g", { class: "bosc-marker" });
     const fall = (name) => `from ${formatNumber(this.steps[name][0])} to ${formatNumber(this.steps[name][this.last])}`;
-    const label = `In ${this.last} splits potential falls ${fall("potential")}, training error ${fall("error")}.`;
+    const error = this.isNumbers ? "" : `, training error ${fall("error")}`;
+    const label = `In ${this.last} splits potential falls ${fall("potential")}${error}.`;
     this.chart = drawn("svg", {
       viewBox: `0 0 ${CHART.width} ${CHART.height}`,
       role: "img",
@@ -26,7 +28,7 @@ class Trajectory {
     this.chart.append(
       ...this.axes(),
       ...this.curve("potential", "potential"),
-      ...this.curve("error", "error"),
+      ...(this.isNumbers ? [] : this.curve("error", "error")),
       this.marker,
     );
     this.slider = element("input", {
@@ -112,11 +114,12 @@ class Trajectory {
     this.marker.replaceChildren(
       drawn("line", { x1: x, x2: x, y1: CHART.top, y2: CHART.height - CHART.bottom }),
       drawn("circle", { cx: x, cy: this.y(potential), r: 4, class: "bosc-potential" }),
-      drawn("circle", { cx: x, cy: this.y(error), r: 4, class: "bosc-error" }),
+      ...(this.isNumbers ? [] : [drawn("circle", { cx: x, cy: this.y(error), r: 4, class: "bosc-error" })]),
     );
     const node = step > 0 ? ` (node ${formatCount(this.steps.node[step])})` : "";
     const count = `${formatCount(step)} ${step === 1 ? "split" : "splits"}`;
-    const amounts = `potential ${formatNumber(potential)}, training error ${formatNumber(error)}`;
+    const errorWords = this.isNumbers ? "" : `, training error ${formatNumber(error)}`;
+    const amounts = `potential ${formatNumber(potential)}${errorWords}`;
     this.words.textContent = `After ${count}${node}: ${amounts}.`;
     this.slider.setAttribute("aria-valuetext", this.words.textContent);
   }

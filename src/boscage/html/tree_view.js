@@ -228,7 +228,7 @@ class TreeView {
     const text = element("span", { className: "bosc-card-text" });
     if (isLeaf(this.tree, node)) {
       const mark = element("span", { className: "bosc-mark" });
-      mark.style.background = this.tree.colors[argmax(shownValues(this.tree, node))];
+      [mark.style.background] = shadeOf(this.tree, shownValues(this.tree, node));
       text.append(mark, element("span", { className: "bosc-subject" }, nodeTitle(this.tree, node)));
     } else {
       // A name may be cut; what it is compared with may not.

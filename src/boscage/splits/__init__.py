@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import Component, IncompatibleParts
-from boscage._grow import Job, Limits, grow_by_proposals
+from boscage.base.component import Component, IncompatibleParts
+from boscage.engine.grow import Job, Limits, grow_by_proposals
 from boscage.tree import Tree
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "OC1",
     "Axis",
     "CartLC",
+    "ForestMix",
     "Householder",
     "LinearTest",
     "NodeData",
@@ -49,6 +50,11 @@ class SplitFamily(Component):
     allows_categories: ClassVar[bool] = False
     allows_categories_in_passes: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
+    forest_max_features: ClassVar[str | None] = None
+    """What ``max_features="auto"`` of a forest stands for."""
+    takes_zero_weights: ClassVar[bool] = False
+    """Whether `grow` leaves rows of weight 0 out by itself; else a forest copies the rows of each tree."""
+    forest_only: ClassVar[bool] = False
 
     def limits(self, limits: Limits, job: Job) -> Limits:
         """Return the limits of a fit; families that would never stop by themselves add theirs here."""
@@ -137,6 +143,7 @@ class ProposingFamily(SplitFamily):
 from boscage.splits.axis import Axis  # noqa: E402
 from boscage.splits.co2 import CO2  # noqa: E402
 from boscage.splits.coordinate import OC1, CartLC  # noqa: E402
+from boscage.splits.forest_mix import ForestMix  # noqa: E402
 from boscage.splits.householder import Householder  # noqa: E402
 from boscage.splits.stochastic import StochasticLinear  # noqa: E402
 from boscage.splits.wodt import WeightedOblique  # noqa: E402

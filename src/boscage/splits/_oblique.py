@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
-from boscage._distinct import row_hashes
-from boscage._grow import Job, native_table, tree_of
-from boscage._validation import Dataset
+from boscage.base.component import IncompatibleParts, check_compatible
+from boscage.data.distinct import row_hashes
+from boscage.data.validation import Dataset
+from boscage.engine.grow import Job, native_table, tree_of
 from boscage.splits import SplitFamily
 from boscage.tree import InputMap, Tree
 
@@ -45,11 +46,10 @@ class ObliqueFamily(SplitFamily):
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
+        check_numbers(self, job, lookahead=self.lookahead)
         offset, codes, X = category_numbers(job.data)
         problem = _core.ObliqueProblem(
-            job.data.y,
-            job.weight,
-            job.n_classes,
+            job.native_target(),
             *job.native_criterion(),
             job.growth.native(),
             job.limits.native(),
@@ -101,45 +101,107 @@ def oblique_tree(arrays: dict[str, Any], job: Job, offset: Int64s | None = None,
     return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
 
 
+def check_numbers(family: SplitFamily, job: Job, *, lookahead: bool) -> None:
+    """Refuse what linear tests cannot do for numbers: several outputs, to look ahead, and families made for classes."""
+    if not job.data.is_regression:
+        return
+    check_compatible(criterion=job.criterion, splits=family)
+    if job.data.n_outputs > 1:
+        raise IncompatibleParts(
+            f"splits={family!r} knows one output and y has {job.data.n_outputs}. Pass splits='axis', or fit one tree "
+            "for each output."
+        )
+    if lookahead:
+        raise IncompatibleParts(
+            f"splits={family!r} looks ahead by classes, and y holds numbers. Pass lookahead=False, or splits='axis'."
+        )
+
+
 def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:
-    """Numbers that stand for categories in linear tests: one per category and tree.
+    """Numbers that stand for categories in linear tests, and the rows with them in place of codes.
+
+    Returns
+    -------
+    code_offset, codes : arrays or None
+        As in `category_codes`.
+    X : ndarray
+        The rows with numbers in place of codes.
+    """
+    offset, codes = category_codes(data)
+    if offset is None or codes is None:
+        return None, None, data.X
+    X = np.array(data.X, dtype=np.float64, order="C")
+    for column in np.flatnonzero(data.n_categories):
+        present = ~np.isnan(X[:, column])
+        X[present, column] = codes[offset[column] + X[present, column].astype(np.int64)]
+    return offset, codes, X
+
+
+def category_codes(data: Dataset) -> tuple[Int64s | None, Floats | None]:
+    """Numbers that stand for categories in linear tests: one per category and tree. Weights may be 0.
 
     A category's class shares, drawn towards the shares of all rows as by one more row, are projected on the direction
     in which the categories of the column differ most (for two classes: the share of the second class, up to scale).
     That row has the mean weight of the distinct rows, so that neither the unit of the weights nor repeated rows matter.
+    Where y holds numbers, the deviations of their means take the place of shares.
 
     Returns
     -------
     code_offset, codes : arrays or None
         As in `InputMap`; None if no column is categorical.
-    X : ndarray
-        The rows with numbers in place of codes.
     """
     if not data.n_categories.any():
-        return None, None, data.X
-    weight = np.ones(len(data.y)) if data.weight is None else data.weight
-    prior = np.bincount(data.y, weight, len(data.classes)) / weight.sum()
-    one_row = weight.sum() / len(np.unique(row_hashes(data)))
-    X = np.array(data.X, dtype=np.float64, order="C")
+        return None, None
+    hashes = row_hashes(data)
+    rows = np.arange(len(data.y)) if data.weight is None else np.flatnonzero(data.weight)
+    weight = np.ones(len(rows)) if data.weight is None else data.weight[rows]
+    one_row = weight.sum() / len(np.unique(hashes[rows]))
+    counts = _NumberSums(data.y[rows], weight) if data.is_regression else _ClassSums(data, rows, weight)
     offset = np.where(data.n_categories > 0, np.cumsum(data.n_categories) - data.n_categories, -1)
     codes = np.zeros(int(data.n_categories.sum()))
     for column in np.flatnonzero(data.n_categories):
-        present = ~np.isnan(X[:, column])
-        cell = X[present, column].astype(np.int64)
+        values = data.X[rows, column]
+        present = ~np.isnan(values)
         count = int(data.n_categories[column])
-        table = np.zeros((count, len(prior)))
-        np.add.at(table, (cell, data.y[present]), weight[present])
-        numbers = _leading_scores(table / one_row, prior)
+        table, mass = counts(values[present].astype(np.int64), present, count)
+        numbers = _leading_scores(table / one_row, mass[:, None] / one_row, counts.mean)
         codes[offset[column] : offset[column] + count] = numbers
-        X[present, column] = numbers[cell]
-    return offset, codes, X
+    return offset, codes
 
 
-def _leading_scores(table: Floats, prior: Floats) -> Floats:
-    """Smoothed class shares of each category (row of class weights) on their first principal direction."""
-    mass = table.sum(axis=1, keepdims=True)
-    apart = (table + prior) / (mass + 1) - prior
+class _ClassSums:
+    """Class weights of categories."""
+
+    def __init__(self, data: Dataset, rows: Int64s, weight: Floats) -> None:
+        self.y, self.weight = data.y[rows], weight
+        self.mean = np.bincount(self.y, weight, len(data.classes)) / weight.sum()
+
+    def __call__(self, cell: Int64s, present: npt.NDArray[np.bool_], count: int) -> tuple[Floats, Floats]:
+        """Return sums and weight of each category."""
+        k = len(self.mean)
+        table: Floats = np.bincount(cell * k + self.y[present], self.weight[present], count * k).astype(np.float64)
+        return table.reshape(count, k), table.reshape(count, k).sum(axis=1)
+
+
+class _NumberSums:
+    """Sums of the numbers of categories, in units of the largest deviation from the mean."""
+
+    def __init__(self, y: Floats, weight: Floats) -> None:
+        apart = y.reshape(len(y), -1) - (weight / weight.sum()) @ y.reshape(len(y), -1)
+        self.numbers, self.weight = apart / (np.abs(apart).max() or 1.0), weight
+        self.mean = np.zeros(self.numbers.shape[1])
+
+    def __call__(self, cell: Int64s, present: npt.NDArray[np.bool_], count: int) -> tuple[Floats, Floats]:
+        """Return sums and weight of each category."""
+        weight = self.weight[present]
+        sums = [np.bincount(cell, weight * column[present], count) for column in self.numbers.T]
+        return np.stack(sums, axis=1), np.bincount(cell, weight, count).astype(np.float64)
+
+
+def _leading_scores(table: Floats, mass: Floats, mean: Floats) -> Floats:
+    """Smoothed shares or means of each category on their first principal direction."""
+    apart = (table + mean) / (mass + 1) - mean
     values, vectors = np.linalg.eigh(apart.T @ (mass * apart))
-    direction = vectors[:, -1] if values[-1] > 0 else np.zeros(len(prior))
+    direction = vectors[:, -1] if values[-1] > 0 else np.zeros(len(mean))
     numbers: Floats = apart @ direction * np.sign(direction[np.argmax(np.abs(direction))])
     return numbers

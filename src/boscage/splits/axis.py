@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from boscage import _core
-from boscage._component import IncompatibleParts, register
-from boscage._grow import Job, Limits, native_table, tree_of
+from boscage.base.component import IncompatibleParts, register
+from boscage.engine.grow import Job, Limits, native_table, tree_of
 from boscage.splits import IN_PASSES, SplitFamily
 from boscage.tree import Tree
 
@@ -46,10 +46,11 @@ class Axis(SplitFamily):
     |   |--- class: b
     """
 
-    provides = frozenset({"cut", "hard", "column sample"})
+    provides = frozenset({"cut", "hard", "column sample", "squared error", "numeric sums", "quantiles"})
     allows_missing = True
     allows_categories = True
     allows_categories_in_passes = True
+    forest_max_features = "sqrt"
 
     def __init__(self, max_bins: int | None = None) -> None:
         self.max_bins = max_bins
@@ -67,9 +68,7 @@ class Axis(SplitFamily):
         """Grow a tree in the compiled core."""
         arrays = _core.grow_axis(
             native_table(job.data.X),
-            job.data.y,
-            job.weight,
-            job.n_classes,
+            job.native_target(),
             job.data.n_categories,
             self.max_bins or 0,
             job.max_features,

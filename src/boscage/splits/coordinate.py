@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from boscage import _core
-from boscage._component import register
-from boscage._grow import Job
+from boscage.base.component import register
+from boscage.engine.grow import Job
 from boscage.splits._oblique import TimedFamily
 
 ORDERS = ("sequential", "best", "random")
@@ -51,6 +51,8 @@ class OC1(TimedFamily):
     >>> bool(tree.score(X, y) > 0.97)
     True
     """
+
+    provides = frozenset({"cut", "hard", "linear tests", "squared error", "numeric sums"})
 
     def __init__(
         self,
@@ -118,6 +120,8 @@ class CartLC(TimedFamily):
     >>> bool(tree.score(X, y) > 0.94)
     True
     """
+
+    provides = frozenset({"cut", "hard", "linear tests", "squared error", "numeric sums"})
 
     def __init__(
         self,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from boscage import _core
-from boscage._component import register
-from boscage._grow import Job
+from boscage.base.component import register
+from boscage.engine.grow import Job
 from boscage.splits._oblique import TimedFamily
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +13,15 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from boscage import _core
-from boscage._component import IncompatibleParts, register, resolve
-from boscage._grow import Job, Limits, tree_of
+from boscage._number_criteria import NumberCriterion
+from boscage.base.component import IncompatibleParts, register, resolve
+from boscage.engine.grow import Job, Limits, tree_of
 from boscage.splits import SplitFamily
+from boscage.splits._oblique import check_numbers
 from boscage.tree import Floats, InputMap, Tree
 
 if TYPE_CHECKING:
+    from boscage.batches.numbers import NumberFacts
     from boscage.batches.reading import Passes
 
 __all__ = ["SplitSolution", "StochasticLinear", "solve_split"]
@@ -81,7 +85,7 @@ class StochasticLinear(SplitFamily):
     array([0, 1])
     """
 
-    provides = frozenset({"soft", "linear tests"})
+    provides = frozenset({"soft", "linear tests", "squared error"})
     allows_sparse = True
 
     def __init__(
@@ -118,20 +122,25 @@ class StochasticLinear(SplitFamily):
 
     def limits(self, limits: Limits, job: Job) -> Limits:
         """Stop at 64 leaves or at drops under 1e-4 of the root's potential if nothing else was asked for."""
+        if isinstance(job.criterion, NumberCriterion):
+            with np.errstate(over="ignore"):
+                potential = job.criterion.impurity(job.data.y, job.data.weight) * job.data.mass
+            return self.limits_from(limits, job, potential if math.isfinite(potential) else 0.0)
         root = np.bincount(job.data.y, job.data.weight, job.n_classes).astype(np.float64)
-        return self.limits_from(limits, job, root)
+        return self.limits_from(limits, job, float(job.criterion.total(root)))
 
-    def limits_from(self, limits: Limits, job: Job, root: Floats) -> Limits:
-        """Return the limits for a root of these class weights."""
+    def limits_from(self, limits: Limits, job: Job, potential: float) -> Limits:
+        """Return the limits for a root of this potential: weight times impurity."""
         if limits.max_leaf_nodes is not None or limits.max_depth is not None or limits.min_drop > 0:
             return limits
-        drop = _DEFAULT_DROP * float(job.criterion.total(root))
+        drop = _DEFAULT_DROP * potential
         if job.growth.native() == "depth_first":  # a leaf budget would fill the left side first
             return replace(limits, max_depth=_DEFAULT_DEPTH, min_drop=drop)
         return replace(limits, max_leaf_nodes=_DEFAULT_LEAVES, min_drop=drop)
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
+        check_numbers(self, job, lookahead=self.lookahead)
         X = job.data.X
         columns = X.shape[1] + bool(self.fit_intercept)
         if self.lookahead and columns > _LOOKAHEAD_COLUMNS:
@@ -155,15 +164,27 @@ class StochasticLinear(SplitFamily):
         """Grow a tree over rows that are not in memory: one pass for each level."""
         from boscage.batches.stochastic import grow_in_passes
 
+        check_numbers(self, job, lookahead=False)
         arrays, spread = grow_in_passes(self, job, passes, limits)
         return self._tree(arrays, job, spread)
 
-    def native_settings(self, job: Job, constant: float | None = None) -> Any:
-        """Return what the compiled core must know besides the rows; a constant in place of ``intercept_scaling``."""
+    def native_settings(self, job: Job, constant: float | None = None, numbers: NumberFacts | None = None) -> Any:
+        """Return what the compiled core must know besides the rows.
+
+        Parameters
+        ----------
+        job : Job
+            The tree.
+        constant : float, optional
+            In place of ``intercept_scaling``.
+        numbers : NumberFacts, optional
+            Range of the numbers of rows that are not in memory.
+        """
+        from boscage.batches.numbers import NO_NUMBERS
+
         return _core.stochastic_settings(
-            job.data.y,
-            job.weight,
-            job.n_classes,
+            job.native_target() if numbers is None else _core.Target(np.empty(0, np.int32), job.weight, job.n_classes),
+            (numbers or NO_NUMBERS).native(),
             self.scale or "none",
             bool(self.fit_intercept),
             float(self.intercept_scaling) if constant is None else constant,

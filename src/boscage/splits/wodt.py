@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from boscage import _core
-from boscage._component import IncompatibleParts, register
-from boscage._distinct import fold_numbers, take_rows
-from boscage._grow import Job, Limits
-from boscage._predict import predict_class
+from boscage.base.component import IncompatibleParts, register
+from boscage.data.distinct import fold_numbers, take_rows
+from boscage.data.validation import Dataset
+from boscage.engine.grow import Job, Limits
+from boscage.model.predict import predict_class, predict_numbers
 from boscage.pruning import prune_bits
 from boscage.splits import IN_PASSES
 from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tree
@@ -65,6 +67,10 @@ class WeightedOblique(ObliqueFamily):
         None keeps all terms of a test. A number in [0, 1] drops small terms (the others are fitted again) while the
         gain of the test under the criterion stays above (1 − this number) times that of all terms, so that tests
         can be read: .1 often leaves a few terms of dozens.
+    max_terms : int or None, default=None
+        Most columns of a test; None for no limit. The best test with so few columns is searched for: by backward
+        elimination, by forward selection and by exchanges, with the weights fitted again each time. Not with
+        ``sparsity_tolerance``, ``lookahead``, ``max_bins`` or ``polish``.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refined together (up to 200 columns). It finds XOR, which no single test does.
@@ -84,10 +90,10 @@ class WeightedOblique(ObliqueFamily):
     Notes
     -----
     **Validation.** Where ``l2`` or ``prune_bits`` is "auto", trees are grown on four fifths of the rows with each
-    penalty and pruned with each strength; the pair that is right on most of the weight held out is taken (of equal
-    pairs the one with the smallest trees), then the tree is grown with it on all rows. Five fifths are held out in
-    turn, or only one where X has a million numbers or more. "auto" costs about six times the work of one tree for
-    ``prune_bits``, 25 times for ``l2`` and 35 times for both.
+    penalty and pruned with each strength; the pair that is right on most of the weight held out (of numbers: with the
+    least squared error) is taken, of equal pairs the one with the smallest trees; then the tree is grown with it on
+    all rows. Five fifths are held out in turn, or only one where X has a million numbers or more. "auto" costs about
+    six times the work of one tree for ``prune_bits``, 25 times for ``l2`` and 35 times for both.
 
     Columns that are constant in a node get no weight there. Rows may be a CSR matrix: it is never made dense.
 
@@ -117,6 +123,7 @@ class WeightedOblique(ObliqueFamily):
         max_bins: int | None = None,
         scale: Literal["standard", "range"] = "standard",
         prune_bits: float | Literal["auto"] = 0.0,
+        max_terms: int | None = None,
     ) -> None:
         self.l2 = l2
         self.n_init = n_init
@@ -128,6 +135,17 @@ class WeightedOblique(ObliqueFamily):
         self.max_bins = max_bins
         self.scale = scale
         self.prune_bits = prune_bits
+        self.max_terms = max_terms
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Polishing gives every column a weight again."""
+        return frozenset() if self.max_terms is None else frozenset({"tests as found"})
+
+    @property
+    def provides(self) -> frozenset[str]:  # type: ignore[override]
+        """Return what these settings can do for other parts: numbers need all rows of a node."""
+        return frozenset({"cut", "hard", "linear tests"} | ({"squared error"} if self.max_bins is None else set()))
 
     def check(self) -> None:
         """Refuse settings out of range."""
@@ -144,6 +162,14 @@ class WeightedOblique(ObliqueFamily):
         self._check_choice("scale", ("standard", "range"))
         if self.prune_bits != "auto":
             self._check_real("prune_bits", low=0, otherwise="'auto'")
+        self._check_integer("max_terms", low=1, high=2**31 - 1, optional=True)
+        if self.max_terms is not None:
+            for name, without in (("sparsity_tolerance", None), ("lookahead", False), ("max_bins", None)):
+                if getattr(self, name) is not without:
+                    raise IncompatibleParts(
+                        f"WeightedOblique.{name}={getattr(self, name)!r} does not go with max_terms={self.max_terms}. "
+                        f"Pass {name}={without}, or max_terms=None."
+                    )
         if self.max_bins is not None:
             for name, without in (("sparsity_tolerance", None), ("lookahead", False)):
                 if getattr(self, name) is not without:
@@ -154,6 +180,11 @@ class WeightedOblique(ObliqueFamily):
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core and prune it, with the settings that are given or found best."""
+        if job.data.is_regression and self.prune_bits != 0:
+            raise IncompatibleParts(
+                f"WeightedOblique.prune_bits={self.prune_bits!r} counts bits of entropy, and y holds numbers. Pass "
+                "prune_bits=0, and ccp_alpha to prune."
+            )
         if "auto" in (self.l2, self.prune_bits):
             return self._validated(job).grow(job)
         tree = super().grow(job) if self.max_bins is None else self._grow_in_bins(job)
@@ -212,7 +243,7 @@ class WeightedOblique(ObliqueFamily):
                 grown = self._with(l2=l2, prune_bits=0.0).grow(part)
                 for j, bits in enumerate(strengths):
                     tree = prune_bits(grown, bits)
-                    right[i, j] += weight @ (predict_class(tree, test.X, job.threads) == test.y)
+                    right[i, j] += weight @ _quality(tree, test, job.threads)
                     leaves[i, j] += tree.n_leaves
         i, j = np.unravel_index(np.lexsort((leaves.ravel(), -right.ravel()))[0], right.shape)
         return self._with(l2=penalties[i], prune_bits=strengths[j])
@@ -228,7 +259,18 @@ class WeightedOblique(ObliqueFamily):
             float(self.tol),
             self.recut,
             -1.0 if self.sparsity_tolerance is None else float(self.sparsity_tolerance),
+            self.max_terms or 0,
             job.seed,
             job.progress,
         )
         return arrays
+
+
+def _quality(tree: Tree, data: Dataset, threads: int) -> npt.NDArray[Any]:
+    """Whether each row is right; of numbers the squared error, negated."""
+    found: npt.NDArray[Any]
+    if data.is_regression:
+        found = -((predict_numbers(tree, data.X, threads) - data.y) ** 2)
+    else:
+        found = predict_class(tree, data.X, threads) == data.y
+    return found

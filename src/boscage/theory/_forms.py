@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import resolve
+from boscage.base.component import resolve
 from boscage.criteria import Criterion, Entropy, Gini, ModifiedGini, Sqrt
 
 Floats = npt.NDArray[np.float64]

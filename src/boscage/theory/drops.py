@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import resolve
+from boscage.base.component import resolve
 from boscage.criteria import Entropy, Gini, Sqrt
 from boscage.theory._forms import Floats, is_sharp
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage import _predict
-from boscage._component import resolve
-from boscage._validation import predict_data
+from boscage.base.component import resolve
+from boscage.data.validation import predict_data
+from boscage.model import predict as _predict
 from boscage.theory.drops import promised_drop
 from boscage.tree import Floats, Tree
 

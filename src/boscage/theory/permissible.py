@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from boscage._component import resolve
-from boscage._tabulate import sample
+from boscage.base.component import resolve
+from boscage.base.tabulate import sample
 from boscage.criteria import Criterion
 
 

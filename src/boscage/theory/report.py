@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import resolve
+from boscage.base.component import resolve
 from boscage.criteria import Entropy, Gini, ModifiedGini, Separation, Sqrt
 from boscage.theory._forms import Floats, is_sharp
 from boscage.theory.curves import effective_edge, potential_bound

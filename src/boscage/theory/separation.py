@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from boscage._component import resolve
+from boscage.base.component import resolve
 from boscage.criteria import Criterion, Entropy, Gini, ModifiedGini, Separation
 from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
 from boscage.theory._forms import Floats, is_sharp, name_of, within
@@ -237,6 +237,52 @@ def separation_drop(
         bound = factor * objective**2 / (8 * beta * (1 - beta))
     result: Floats = np.where((beta > 0) & (beta < 1), bound, 0.0)
     return result
+
+
+def potential_range(
+    criterion: Any, n_classes: int, *, splits: int | None = None, heaviest: float | None = None, form: str = "sharp"
+) -> tuple[float, float]:
+    r"""Least and largest value of a tree's criterion Σ w_l G(π_l): Lemmas 9, 12 and 13.
+
+    The least values are 0, 0 and √(C−1). Sharp: the largest are those of leaves with equal class shares, ln K, 1 − 1/K
+    and √(KC−1). Printed: these times (t + 1) w, with t splits and the weight w of the heaviest leaf, which is at least
+    1/(t + 1).
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "modified_gini"} or Criterion
+        The criterion, in the units of the paper.
+    n_classes : int
+        K, at least 2.
+    splits : int, optional
+        t; needed for the printed form.
+    heaviest : float, optional
+        w, from 1/(t + 1) to 1; needed for the printed form.
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
+
+    Examples
+    --------
+    >>> from boscage.theory import potential_range
+    >>> potential_range("gini", 4)
+    (0.0, 0.75)
+    >>> potential_range("gini", 4, splits=3, heaviest=0.5, form="printed")
+    (0.0, 1.5)
+    """
+    kind = name_of(criterion, _MULTICLASS)
+    high, _ = _start_and_rate(criterion, 0.5, n_classes)
+    part: Any = resolve("criterion", criterion)
+    low = math.sqrt(part.C - 1) if kind is ModifiedGini else 0.0
+    if is_sharp(form):
+        return low, high
+    if splits is None or splits < 0:
+        raise ValueError(f"splits={splits!r} is not allowed. Pass the number of splits, or form='sharp'.")
+    if heaviest is None or not 1 / (splits + 1) <= heaviest * (1 + 1e-12) <= 1 + 1e-9:
+        raise ValueError(
+            f"heaviest={heaviest!r} is not the weight of the heaviest of {splits + 1} leaves. "
+            f"Pass a number from {1 / (splits + 1):g} to 1, or form='sharp'."
+        )
+    return low, (splits + 1) * heaviest * high
 
 
 def separation_potential(criterion: Any, edge: float, splits: npt.ArrayLike, n_classes: int) -> Floats:

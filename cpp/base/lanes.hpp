@@ -1,0 +1,82 @@
+// Eight doubles at once, for kernels whose bits must not depend on the machine.
+//
+// Functions that use them are compiled for several instruction sets (instruction_sets.hpp), all with the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/instruction_sets.hpp"
+
+namespace boscage {
+
+constexpr int64_t kLanes = 8;
+
+typedef double Lanes __attribute__((vector_size(64)));
+typedef int64_t Bits __attribute__((vector_size(64)));
+typedef float Singles __attribute__((vector_size(32)));
+typedef float TwoSingles __attribute__((vector_size(64)));
+typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float LoadTwo __attribute__((vector_size(64), aligned(4), may_alias));
+
+BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
+BOSCAGE_INLINE Lanes load(const float* from) {
+  return __builtin_convertvector(*reinterpret_cast<const LoadFloat*>(from), Lanes);
+}
+BOSCAGE_INLINE void store(double* to, Lanes value) { *reinterpret_cast<LoadDouble*>(to) = value; }
+BOSCAGE_INLINE Singles load_singles(const float* from) { return *reinterpret_cast<const LoadFloat*>(from); }
+BOSCAGE_INLINE void store(float* to, Singles value) { *reinterpret_cast<LoadFloat*>(to) = value; }
+BOSCAGE_INLINE TwoSingles load_two(const float* from) { return *reinterpret_cast<const LoadTwo*>(from); }
+BOSCAGE_INLINE void store(float* to, TwoSingles value) { *reinterpret_cast<LoadTwo*>(to) = value; }
+BOSCAGE_INLINE Singles low(TwoSingles both) { return __builtin_shufflevector(both, both, 0, 1, 2, 3, 4, 5, 6, 7); }
+BOSCAGE_INLINE Singles high(TwoSingles both) {
+  return __builtin_shufflevector(both, both, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+BOSCAGE_INLINE TwoSingles repeat(Singles x) {
+  return __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7);
+}
+BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
+BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
+
+// The dot product of dot.hpp, to be inlined into kernels: the same order of additions, the same bits.
+BOSCAGE_INLINE double dot_lanes(const double* a, const double* b, int64_t size) {
+  Lanes total{};
+  int64_t j = 0;
+  for (; j + kLanes <= size; j += kLanes) total += load(a + j) * load(b + j);
+  double lane[kLanes];
+  store(lane, total);
+  for (int k = 0; j < size; ++j, ++k) lane[k] += a[j] * b[j];
+  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+}
+
+// Memory that begins where a cache line does: lanes that cross lines cost twice.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* place, size_t) { ::operator delete(place, kLine); }
+  // What is not given a value has none: resize() writes nothing.
+  template <class U, class... Values>
+  void construct(U* place, Values&&... values) {
+    if constexpr (sizeof...(Values) == 0) {
+      ::new (static_cast<void*>(place)) U;
+    } else {
+      ::new (static_cast<void*>(place)) U(std::forward<Values>(values)...);
+    }
+  }
+  bool operator==(const LineAllocator&) const { return true; }
+};
+
+template <class T>
+using LineVector = std::vector<T, LineAllocator<T>>;
+
+}  // namespace boscage

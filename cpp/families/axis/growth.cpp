@@ -1,0 +1,186 @@
+// The other half of the axis family in memory: columns divided among the children of a node, and the loop of growth.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "families/axis/axis.hpp"
+
+namespace boscage {
+
+namespace {
+
+// Stable division of a sorted column. "New value" survives on a side if it lay on any entry passed over since
+// the side's last one. A right side that nobody will search is not written back.
+void divide_column(std::span<uint32_t> order, const uint8_t* goes_left, bool right_open, std::vector<uint32_t>& moved) {
+  moved.resize(order.size());
+  uint32_t *left = order.data(), *right = moved.data();
+  uint32_t left_new = 0, right_new = 0;
+  for (const uint32_t entry : order) {
+    const uint32_t row = entry & kRowMask, is_left = goes_left[row];
+    left_new |= entry & kNewValue;
+    right_new |= entry & kNewValue;
+    *left = row | left_new;
+    *right = row | right_new;
+    left += is_left;
+    right += 1 - is_left;
+    left_new = is_left ? 0 : left_new;
+    right_new = is_left ? right_new : 0;
+  }
+  if (right_open) std::copy(moved.data(), right, left);
+}
+
+}  // namespace
+
+void AxisSearch::divide(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread,
+                        Pool* inner) {
+  is_sparse() ? divide_sparse(id, left, right, scratch, thread, inner)
+              : divide_sorted(id, left, right, scratch, thread, inner);
+  rows_.divide(id, left.id, right.id, scratch[static_cast<size_t>(thread)].moved);
+}
+
+void AxisSearch::divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread,
+                               Pool* inner) {
+  const Segment segment = rows_.segment(id);
+  const auto& features = *open_[static_cast<size_t>(id)].features;
+  const auto divide_one = [&](size_t i, AxisScratch& mine) {
+    control_.check();
+    Column& column = columns_[static_cast<size_t>(features[i])];
+    if (column.kind != Column::Kind::sorted) return;
+    divide_column(
+        std::span(column.order).subspan(static_cast<size_t>(segment.begin), static_cast<size_t>(segment.size())),
+        rows_.goes_left(), right.is_open, mine.moved);
+  };
+  if (inner == nullptr) {
+    for (size_t i = 0; i < features.size(); ++i) divide_one(i, scratch[static_cast<size_t>(thread)]);
+  } else {
+    inner->parallel_for(static_cast<int64_t>(features.size()), [&](int64_t i, int worker) {
+      divide_one(static_cast<size_t>(i), scratch[static_cast<size_t>(worker)]);
+    });
+  }
+  open_[static_cast<size_t>(left.id)] = open_[static_cast<size_t>(right.id)] = open_[static_cast<size_t>(id)];
+}
+
+namespace {
+
+// Divides the entries of a sparse column like those of a sorted one; a side without entries is constant.
+std::pair<SparseSlice, SparseSlice> divide_slice(const SparseSlice& slice, std::span<uint32_t> entries,
+                                                 const uint8_t* goes_left, bool right_open,
+                                                 std::vector<uint32_t>& moved) {
+  const auto count_left = [&](size_t begin, size_t size) {
+    uint32_t count = 0;
+    for (size_t i = begin; i < begin + size; ++i) count += goes_left[entries[i] & kRowMask];
+    return count;
+  };
+  SparseSlice left{slice.begin, count_left(0, slice.negative), count_left(slice.negative, slice.positive),
+                   count_left(slice.present(), slice.missing)};
+  const SparseSlice right{slice.begin + static_cast<int64_t>(left.size()), slice.negative - left.negative,
+                          slice.positive - left.positive, slice.missing - left.missing};
+  if (left.size() > 0 && right.size() > 0) divide_column(entries, goes_left, right_open, moved);
+  return {left, right};
+}
+
+}  // namespace
+
+void AxisSearch::divide_sparse(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread,
+                               Pool* inner) {
+  struct Part {
+    std::vector<int32_t> features;
+    std::vector<SparseSlice> slices;
+  };
+  const NodeColumns whole = std::move(open_[static_cast<size_t>(id)]);  // nobody looks at a divided node again
+  open_[static_cast<size_t>(id)] = {};
+  const auto& features = *whole.features;
+  const size_t together = inner == nullptr ? std::max<size_t>(1, features.size()) : columns_together();
+  std::vector<std::array<Part, 2>> parts((features.size() + together - 1) / together);
+  const auto divide_chunk = [&](int64_t chunk, int worker) {
+    auto& mine = parts[static_cast<size_t>(chunk)];
+    const size_t begin = static_cast<size_t>(chunk) * together, end = std::min(features.size(), begin + together);
+    for (size_t i = begin; i < end; ++i) {
+      if (i % 64 == 0) control_.check();
+      const auto sides = divide_slice(whole.slices[i], entries(whole.slices[i]), rows_.goes_left(), right.is_open,
+                                      scratch[static_cast<size_t>(worker)].moved);
+      const auto keep = [&](Part& part, const SparseSlice& slice, bool is_open) {
+        if (!is_open || slice.size() == 0) return;
+        part.features.push_back(features[i]);
+        part.slices.push_back(slice);
+      };
+      keep(mine[0], sides.first, left.is_open);
+      keep(mine[1], sides.second, right.is_open);
+    }
+  };
+  if (inner == nullptr) {
+    for (size_t chunk = 0; chunk < parts.size(); ++chunk) divide_chunk(static_cast<int64_t>(chunk), thread);
+  } else {
+    inner->parallel_for(static_cast<int64_t>(parts.size()), divide_chunk);
+  }
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    auto kept = std::make_shared<std::vector<int32_t>>();
+    NodeColumns& child = open_[static_cast<size_t>(side == 0 ? left.id : right.id)];
+    for (auto& part : parts) {
+      kept->insert(kept->end(), part[side].features.begin(), part[side].features.end());
+      child.slices.insert(child.slices.end(), part[side].slices.begin(), part[side].slices.end());
+    }
+    child.features = std::move(kept);
+  }
+}
+
+namespace {
+
+// Below this many numbers a node is one thread's work: starting a round costs more.
+constexpr int64_t kParallelWork = 1 << 14;
+
+// The open children of one divided node: one thread's work unless the node is large.
+struct Family {
+  int32_t parent = -1;
+  std::vector<size_t> requests;  // positions among the requests of this round
+};
+
+std::vector<Family> families(const Grower& grower, const std::vector<Request>& requests) {
+  std::vector<Family> all;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const int32_t parent = grower.node(requests[i].node).parent;
+    if (all.empty() || parent < 0 || all.back().parent != parent) all.push_back({parent, {}});
+    all.back().requests.push_back(i);
+  }
+  return all;
+}
+
+}  // namespace
+
+void grow_in_memory(Grower& grower, AxisSearch& search, Pool& pool, Control& control) {
+  std::vector<AxisScratch> scratch(static_cast<size_t>(pool.threads()));
+  std::vector<Request> requests;
+  while (!(requests = grower.ask()).empty()) {
+    int32_t last = 0;
+    for (const Request& request : requests) last = std::max(last, request.node);
+    search.reserve_nodes(static_cast<size_t>(last) + 2);
+    std::vector<Proposal> answers(requests.size());
+    const auto all = families(grower, requests);
+    const auto answer = [&](const Family& family, int thread, Pool* inner) {
+      if (family.parent >= 0) {
+        const Node& parent = grower.node(family.parent);
+        search.divide(family.parent, {parent.left, grower.is_open(parent.left)},
+                      {parent.right, grower.is_open(parent.right)}, scratch, thread, inner);
+      }
+      for (size_t i : family.requests)
+        answers[i] = search.search(grower.node(requests[i].node), requests[i].node, scratch, thread, inner);
+    };
+    std::vector<size_t> small;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const int32_t id = all[i].parent < 0 ? requests[all[i].requests.front()].node : all[i].parent;
+      if (pool.threads() > 1 && search.work(id) < kParallelWork) {
+        small.push_back(i);
+      } else {
+        answer(all[i], 0, pool.threads() > 1 ? &pool : nullptr);
+      }
+    }
+    pool.parallel_for(static_cast<int64_t>(small.size()),
+                      [&](int64_t i, int thread) { answer(all[small[static_cast<size_t>(i)]], thread, nullptr); });
+    for (size_t i = 0; i < requests.size(); ++i) {
+      grower.tell(requests[i].node, std::move(answers[i]));
+      control.advance(1);
+    }
+  }
+}
+
+}  // namespace boscage

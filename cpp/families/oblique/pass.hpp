@@ -1,0 +1,107 @@
+// What one pass over rows brings to the search of weighted oblique trees, and how a block of rows answers.
+//
+// ObliquePass: the tests on the way to the nodes being searched (a route) and tasks, each a few sums over the rows of
+// one of them. A plain value that can be sent anywhere; it keeps nothing of the rows. Sums of blocks add up, and those
+// of a task do not depend on the other tasks. Must not know what the sums are for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "data/matrix.hpp"
+#include "families/oblique/scaling.hpp"
+
+namespace boscage {
+
+// spread: sum and sum of squares of every scaled column.
+// sides:  for each class the soft weight on the right, on the left, then the sums of s(z) s(-z) x and s(z) s(-z).
+// mass:   the weight in each bin of w.x.
+// cut:    for each bin the weight of every class, then the number of rows by bin.
+enum class Wanted : uint8_t { spread, sides, mass, cut };
+
+struct ObliqueTask {
+  Wanted wanted = Wanted::spread;
+  int32_t leaf = 0;
+  std::vector<double> vector;  // sides: theta and bias, for scaled columns; mass, cut: w, in the user's units
+  std::vector<double> edges;   // mass, cut: in increasing order; bin b holds the rows that are above b of them
+
+  size_t bins() const { return edges.size() + 1; }
+};
+
+// Where a row goes next: a step, a leaf, or nowhere that is asked for.
+constexpr int32_t kNowhere = -1;
+constexpr int32_t link_to_leaf(int32_t leaf) { return -2 - leaf; }
+constexpr int32_t leaf_of_link(int32_t link) { return -2 - link; }
+
+struct ObliqueStep {
+  std::vector<double> weights;
+  double threshold = 0;
+  int32_t next[2] = {kNowhere, kNowhere};
+  int32_t place = 0;
+};
+
+struct ObliqueLeaf {
+  std::vector<int32_t> number;  // of each class among those present, else -1
+  int32_t classes = 0;          // present
+  int32_t place = 0;
+};
+
+struct ObliquePass {
+  Scaling scaling;
+  std::vector<ObliqueStep> steps;  // parents before children; none: all rows are in leaf 0
+  std::vector<ObliqueLeaf> leaves;
+  std::vector<ObliqueTask> tasks;  // by leaf
+
+  int64_t columns() const { return static_cast<int64_t>(scaling.mean.size()); }
+  size_t size(const ObliqueTask& task) const;
+  size_t size() const;
+};
+
+template <class T>
+struct LabelledRows {
+  Matrix<T> X;
+  std::span<const int32_t> y;
+  std::span<const double> weight;  // empty: every row counts 1
+};
+
+// Answers for blocks of rows, one after the other.
+template <class T>
+class ObliqueBlocks {
+ public:
+  explicit ObliqueBlocks(const ObliquePass& pass);
+
+  // Adds rows begin .. end - 1 to zeros. `places`, if there are any, remembers for every row of X the deepest place of
+  // the tree that it is known to reach (at first 0), so that the next pass need not send it down from the root.
+  void add(const LabelledRows<T>& rows, int64_t begin, int64_t end, int32_t* places, double* out);
+
+ private:
+  int32_t find_leaf(const Matrix<T>& X, int64_t row, int32_t* place);
+  void fill(const Matrix<T>& X, int64_t row, double* out) const;
+  void order_by_leaf(const LabelledRows<T>& rows, int64_t begin, int64_t end, int32_t* places);
+  void order_by_class(const LabelledRows<T>& rows, size_t leaf);
+  void load(const LabelledRows<T>& rows, size_t leaf);
+  void answer(const ObliqueTask& task, double* out);
+  void count(const ObliqueTask& task, double* out) const;
+
+  const ObliquePass& pass_;
+  std::vector<int32_t> link_of_place_;
+  std::vector<size_t> first_task_;  // of each leaf, then the number of tasks
+  std::vector<size_t> offset_;      // of each task in the sums
+  HalfScaling half_;
+  std::vector<uint8_t> needs_;                       // by leaf: which copies of its rows
+  std::vector<double> row_;                          // one row in the user's units, without gaps
+  std::vector<int64_t> found_, first_row_;           // rows in leaves, leaf by leaf; where each leaf's begin
+  std::vector<int64_t> here_, class_start_;          // rows of the leaf, class by class
+  std::vector<double> plain_, scaled_, weight_, z_;  // of these rows
+  std::vector<size_t> class_;
+};
+
+// Sums over rows begin .. end - 1: for every column the weight of what is there, the sum and the sum of squares of
+// (x - shift) * per_unit; then the weight of each class.
+template <class T>
+void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, std::span<const double> shift,
+                 std::span<const double> per_unit, double* out);
+
+}  // namespace boscage

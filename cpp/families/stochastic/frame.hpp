@@ -1,0 +1,104 @@
+// How the tests see a row: z = s (scale * (x - shift), constant), s = 1 / norm or 1. X itself is never rewritten.
+//
+// Frame: the map and one reciprocal norm per row. Everything that is linear in z is folded back to x: a test w
+// becomes theta = w * scale and an offset. Also the rows, labels and weights a learner reads: TrainingRows.
+// Must not know tests' quality, nodes or trees.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "base/parallel.hpp"
+#include "data/matrix.hpp"
+#include "data/rows.hpp"
+#include "families/stochastic/dense_kernel.hpp"
+#include "families/stochastic/units.hpp"
+
+namespace boscage::stochastic {
+
+// Sums are made over blocks of this many rows of the global row order and reduced pairwise by block number, so
+// that threads, batches and clusters all give the same bytes.
+constexpr int64_t kBlockRows = 4096;
+
+inline int64_t block_count(int64_t rows) { return (rows + kBlockRows - 1) / kBlockRows; }
+
+enum class Scale { standard, unit, none };
+
+struct FrameSettings {
+  Scale scale = Scale::standard;
+  bool has_constant = true;
+  double constant = 1.0;
+};
+
+struct Frame {
+  int64_t columns = 0;
+  std::vector<double> shift, factor;  // empty: 0 and 1
+  bool centre_late = false;           // sums and scores are made of x and centred afterwards, by correction terms
+  bool has_constant = false;
+  double constant = 0;
+  bool unit_rows = false;
+  std::vector<double> norm;  // reciprocal norms, one per row; empty: 1
+
+  int64_t width() const { return columns + (has_constant ? 1 : 0); }
+};
+
+template <class Rows>
+struct TrainingRows {
+  Rows X;
+  std::span<const int32_t> label;  // classes
+  std::span<const double> weight;  // empty: 1
+  int32_t classes = 0;
+  std::span<const double> value = {};  // numbers, from -1 to 1
+
+  bool is_numbers() const { return !value.empty(); }
+  // Calls add(channel, share of the row's weight in it).
+  template <class Add>
+  void for_channels(int64_t row, int channels, const Add& add) const {
+    if (!is_numbers()) return add(label[static_cast<size_t>(row)], 1.0);
+    for (int k = 0; k < channels; ++k) add(k, number_share(value[static_cast<size_t>(row)], k));
+  }
+
+  int64_t size() const { return X.rows; }
+  double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[static_cast<size_t>(row)]; }
+};
+
+// The range of all rows; zeros that are not stored count.
+template <class Rows>
+Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control);
+
+// Centre and spread of the columns (of the given range), then the norms. Rows used as given must have norm at most 1.
+template <class Rows>
+Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, const Range& range,
+                 const ColumnUnits& units, Pool& pool, const Control& control);
+
+// The steps of make_frame, for rows that come block by block: sums over blocks, reduced pairwise, give the means, then
+// the variances, then the frame; norms are measured tile by tile.
+
+// A power of two by which weights are multiplied so that they sum to at most 1. Any power gives the same bits in the
+// end: sums are divided by that of the weights.
+double weight_unit(double total);
+// The columns, then the weight.
+template <class Rows>
+void add_to_mean(const TrainingRows<Rows>& rows, int64_t row, double unit, double* sum);
+// Squares of distances; sparse rows add the weight of their entries behind them.
+template <class Rows>
+void add_to_variance(const TrainingRows<Rows>& rows, int64_t row, double unit, const std::vector<double>& shift,
+                     const std::vector<double>& per_unit, double* sum);
+// 1 / unit of each column, 0 for a constant one.
+std::vector<double> units_of(const Range& range);
+// The means out of the sums of add_to_mean, inside the range.
+std::vector<double> to_shift(const std::vector<double>& sums, const Range& range, const ColumnUnits& units);
+// Reciprocal deviations; 0 for a constant column, and for one whose deviation in its own units is below 1e-290.
+std::vector<double> to_factor(const std::vector<double>& variance, const Range& range, const ColumnUnits& units);
+
+// The frame without norms; shift and factor are empty unless the scale is standard.
+Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<double> shift, std::vector<double> factor,
+               bool is_sparse);
+// Reciprocal norms of rows begin .. end - 1. Rows used as given are only checked: `first` is added to row numbers in
+// the message.
+template <class Rows>
+void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end, int64_t first, double* norm);
+
+}  // namespace boscage::stochastic

@@ -1,0 +1,159 @@
+// Which training rows are where while a hard tree grows in memory.
+//
+// Every node owns a segment of one array of row numbers; a split marks the rows that go left and the
+// segment is divided, each side keeping its order. Targets and weights of the rows live here too.
+// What rows add to sums lies on a grid, so sums are exact: any order gives the same bits.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "criteria/criteria.hpp"
+#include "data/target.hpp"
+#include "grow/number_rows.hpp"
+#include "grow/split.hpp"
+
+namespace boscage {
+
+struct Segment {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+class NodeRows {
+ public:
+  NodeRows(const Target& target, const AnyCriterion& criterion) : NodeRows(target, criterion, all_rows(target)) {}
+
+  // Only the rows listed, increasing.
+  NodeRows(const Target& target, const AnyCriterion& criterion, std::vector<uint32_t> rows)
+      : target_(target), rows_(std::move(rows)), goes_left_(static_cast<size_t>(target.rows())) {
+    if (target.is_numbers()) numbers_.emplace(target, criterion, rows_);
+    place(0, {0, size()});
+    if (numbers_) facts_[0].here = numbers_->total().numbers;
+  }
+
+  const Target& target() const { return target_; }
+  const NumberRows* numbers() const { return numbers_ ? &*numbers_ : nullptr; }
+  int32_t classes() const { return target_.classes; }
+  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  int32_t label(uint32_t row) const { return target_.label[row]; }
+  double weight(uint32_t row) const { return target_.weight_of(row); }
+  bool is_weighted() const { return !target_.weight.empty(); }
+
+  const Segment& segment(int32_t node) const { return segments_[static_cast<size_t>(node)]; }
+  bool is_placed(int32_t node) const { return static_cast<size_t>(node) < segments_.size() && segment(node).end >= 0; }
+  std::span<const uint32_t> rows(int32_t node) const {
+    return {rows_.data() + segment(node).begin, static_cast<size_t>(segment(node).size())};
+  }
+  // Rows of a node in increasing order of y, where ranks decide.
+  std::span<const uint32_t> ordered(int32_t node) const {
+    return numbers_->order().subspan(static_cast<size_t>(segment(node).begin),
+                                     static_cast<size_t>(segment(node).size()));
+  }
+  uint8_t* goes_left() { return goes_left_.data(); }
+  const uint8_t* goes_left() const { return goes_left_.data(); }
+
+  // The two sides of a segment as marked by goes_left().
+  std::pair<Side, Side> measure(int32_t node) {
+    std::pair<Side, Side> sides;
+    if (numbers_) {
+      Facts& facts = facts_[static_cast<size_t>(node)];
+      sides =
+          numbers_->measure(numbers_->has_ranks() ? ordered(node) : rows(node), goes_left_.data(), facts.here->grid);
+      facts.left = sides.first.numbers;
+      facts.right = sides.second.numbers;
+      return sides;
+    }
+    sides.first.sums.assign(static_cast<size_t>(classes()), 0.0);
+    sides.second.sums.assign(static_cast<size_t>(classes()), 0.0);
+    for (uint32_t row : rows(node)) {
+      Side& side = goes_left_[row] ? sides.first : sides.second;
+      ++side.rows;
+      side.sums[static_cast<size_t>(label(row))] += weight(row);
+    }
+    return sides;
+  }
+
+  // All rows together: the root.
+  Side total() const {
+    if (numbers_) return numbers_->total();
+    Side side;
+    side.rows = size();
+    side.sums.assign(static_cast<size_t>(classes()), 0.0);
+    for (const uint32_t row : rows_) side.sums[static_cast<size_t>(target_.label[row])] += weight(row);
+    return side;
+  }
+
+  // Makes room for node ids up to `count`; to be called before nodes are divided in parallel.
+  void reserve_nodes(size_t count) {
+    if (segments_.size() < count) segments_.resize(count, Segment{0, -1});
+    if (numbers_ && facts_.size() < count) facts_.resize(count);
+  }
+
+  // Divides a node's segment by its marks. Numbers are put on the grids of their new nodes.
+  void divide(int32_t node, int32_t left, int32_t right, std::vector<uint32_t>& scratch) {
+    const Segment whole = segment(node);
+    const int64_t kept = whole.begin + divide_rows(rows_, whole, scratch);
+    place(left, {whole.begin, kept});
+    place(right, {kept, whole.end});
+    if (!numbers_) return;
+    if (!facts_[static_cast<size_t>(node)].left) measure(node);
+    if (numbers_->has_ranks()) divide_rows(numbers_->order(), whole, scratch);
+    const Facts facts = facts_[static_cast<size_t>(node)];
+    for (const auto& [id, side] : {std::pair(left, facts.left), std::pair(right, facts.right)}) {
+      facts_[static_cast<size_t>(id)].here = side;
+      if (side->grid != facts.here->grid) numbers_->write(rows(id), *side->grid);
+      if (numbers_->has_ranks()) numbers_->number(ordered(id));
+    }
+  }
+
+ private:
+  // Of a node of numbers, and of its two sides once they are measured.
+  struct Facts {
+    std::shared_ptr<const NumberFacts> here, left, right;
+  };
+
+  // Rows that go left first, both sides in their order; returns how many go left.
+  int64_t divide_rows(std::span<uint32_t> all, Segment whole, std::vector<uint32_t>& scratch) {
+    scratch.resize(static_cast<size_t>(whole.size()));
+    auto kept = static_cast<size_t>(whole.begin);
+    size_t moved = 0;
+    for (auto i = static_cast<size_t>(whole.begin); i < static_cast<size_t>(whole.end); ++i) {
+      const uint32_t row = all[i];
+      const bool is_left = goes_left_[row] != 0;
+      all[kept] = row;
+      scratch[moved] = row;
+      kept += is_left;
+      moved += !is_left;
+    }
+    std::copy_n(scratch.begin(), moved, all.begin() + static_cast<std::ptrdiff_t>(kept));
+    return static_cast<int64_t>(kept) - whole.begin;
+  }
+
+  static std::vector<uint32_t> all_rows(const Target& target) {
+    std::vector<uint32_t> rows(static_cast<size_t>(target.rows()));
+    std::iota(rows.begin(), rows.end(), 0U);
+    return rows;
+  }
+
+  void place(int32_t node, Segment segment) {
+    reserve_nodes(static_cast<size_t>(node) + 1);
+    segments_[static_cast<size_t>(node)] = segment;
+  }
+
+  Target target_;
+  std::optional<NumberRows> numbers_;
+  std::vector<uint32_t> rows_;
+  std::vector<uint8_t> goes_left_;
+  std::vector<Segment> segments_;
+  std::vector<Facts> facts_;  // by node, of numbers
+};
+
+}  // namespace boscage

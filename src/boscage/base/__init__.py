@@ -1,0 +1,1 @@
+"""What every other package uses: parts and their names, threads, progress, files written whole."""

@@ -1,0 +1,118 @@
+"""Arguments and options that several commands share, and how commands read tables and print data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boscage.base.terminal import tell
+
+if TYPE_CHECKING:
+    from boscage.data.tables import Table, TrainingData
+    from boscage.data.tasks import TaskKind
+
+DATA_HELP = "CSV, TSV, Parquet or npz file, or the name of a data set such as iris."
+_MODEL_HELP = "Model file written by `boscage fit` or by save()."
+
+
+def _not_zero(value: int | None) -> int | None:
+    if value == 0:
+        raise typer.BadParameter("0 is not allowed; pass a number of threads, or -1 for all cores")
+    return value
+
+
+def _known_task(value: str | None) -> str | None:
+    from boscage.data.tasks import TASK_KINDS
+
+    if value is not None and value not in TASK_KINDS:
+        raise typer.BadParameter(f"{value!r} is not known; choose from {', '.join(TASK_KINDS)}")
+    return value
+
+
+Data = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help=_MODEL_HELP, show_default=False)]
+Target = Annotated[
+    str | None, typer.Option("--target", "-t", metavar="COL", help="Column to predict; y if there is one of that name.")
+]
+Task = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        metavar="KIND",
+        callback=_known_task,
+        help="classification or regression. Default: recognised from the target.",
+    ),
+]
+Categorical = Annotated[
+    list[str] | None, typer.Option("--categorical", metavar="COL", help="Take this column as categories (repeatable).")
+]
+Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="COL", help="Leave this column out (repeatable).")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest depth.")]
+MaxLeafNodes = Annotated[int | None, typer.Option(metavar="N", min=2, help="Largest number of leaves.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of everything random.")]
+NJobs = Annotated[
+    int | None,
+    typer.Option(
+        "--n-jobs", metavar="N", callback=_not_zero, help="Threads; -1 means all cores. The result is the same."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def read_training_data(
+    data: str,
+    target: str | None,
+    task: TaskKind | None,
+    *,
+    weight: str | None = None,
+    categorical: list[str] | None = None,
+    drop: list[str] | None = None,
+) -> TrainingData:
+    """Read the rows to learn from, and tell what was decided about them."""
+    from boscage.data.tables import read_table, training_data
+
+    table = read_table(data, text=categorical or (), drop=drop or ())
+    rows = training_data(table, target, weight=weight, categorical=categorical or (), task=task)
+    for note in rows.notes:
+        tell(note)
+    return rows
+
+
+def table_for(model: Any, data: str, drop: list[str] | None) -> Table:
+    """Read a table; columns in which the model knows categories of text are read as text."""
+    from boscage.data.tables import read_table
+    from boscage.model.predictions import model_columns
+
+    _, names, categories = model_columns(model)
+    named = zip(names or (), categories or (), strict=False)
+    text = [name for name, levels in named if levels and all(isinstance(level, str) for level in levels)]
+    return read_table(data, text=text, drop=drop or ())
+
+
+def check_names(given: dict[str, Any]) -> None:
+    """Refuse an unknown part as wrong usage, before any data is read."""
+    from boscage.base.component import is_name, names
+
+    for role, value in given.items():
+        for name in [value] if isinstance(value, str) else value or ():
+            if not is_name(role, name):
+                raise typer.BadParameter(
+                    f"{name!r} is not known; choose from {', '.join(names(role, None, forest=True))}",
+                    param_hint=f"--{role}",
+                )
+
+
+def check_output(output: Path) -> None:
+    """Refuse a file that cannot be written before the work, not after it."""
+    if output.is_dir():
+        raise IsADirectoryError(f"{output} is a folder; name the file to write")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"{output}: there is no folder {output.parent} to write it to")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on stdout."""
+    typer.echo(json.dumps(value, indent=1, ensure_ascii=False))

@@ -1,0 +1,85 @@
+"""`boscage compare`: every contender on the same folds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from boscage.base.terminal import INTERRUPTED, reports_errors, tell
+from boscage.cli import _options as opt
+
+if TYPE_CHECKING:
+    from boscage.data.tasks import TaskKind
+
+
+@reports_errors
+def compare(
+    data: Annotated[str, typer.Argument(metavar="DATA", help=opt.DATA_HELP)] = "wdbc",
+    target: opt.Target = None,
+    task: opt.Task = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What ranks and is tested: accuracy (default), log_loss, auc, balanced_accuracy; for numbers rmse "
+            "(default), mae, r2.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder for the page, the picture and the JSON file.")
+    ] = Path("boscage-compare"),
+    splits: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this split family (repeatable).")
+    ] = None,
+    criterion: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this criterion (repeatable).")
+    ] = None,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often to draw new folds.")] = 1,
+    max_depth: opt.MaxDepth = None,
+    max_leaf_nodes: opt.MaxLeafNodes = None,
+    min_samples_leaf: Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows in a leaf.")] = 1,
+    categorical: opt.Categorical = None,
+    drop: opt.Drop = None,
+    seed: opt.Seed = 0,
+    n_jobs: opt.NJobs = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Cross-validate every split family and criterion, next to scikit-learn's trees, forests and boosting.
+
+    Names the smallest tree within one standard error of the best. Shows the score, leaves, depth, fit and predict
+    time, and writes compare.json, compare.png and compare.html, a page with the best tree of each family. A star marks
+    what is significantly worse than the best.
+    """
+    from boscage.base.long_runs import print_comparison, run_contenders, store_comparison
+    from boscage.compare import METRICS, Settings, Task, contenders
+    from boscage.compare._metrics import check_metric
+
+    opt.check_names({"splits": splits, "criterion": criterion})
+    if metric is not None and metric not in METRICS:
+        raise typer.BadParameter(f"{metric!r} is not known; choose from {', '.join(METRICS)}", param_hint="--metric")
+    rows = opt.read_training_data(data, target, cast("TaskKind | None", task), categorical=categorical, drop=drop)
+    check_metric(metric, rows.task)
+    X, columns, categories = rows.coded()
+    compared = Task(Path(data).stem, X, rows.y, columns, "", rows.feature_names, categories, rows.task)
+    settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf, metric)
+    chosen = [
+        contender
+        for contender in contenders(compared, settings)
+        if not contender.is_part
+        or ((not splits or contender.family in splits) and (not criterion or contender.criterion in criterion))
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    results, interrupted = run_contenders(compared, settings, chosen)
+    record = store_comparison(out, compared, settings, results, [] if interrupted else chosen, interrupted)
+    if as_json:
+        opt.print_json(record)
+    else:
+        print_comparison(results, settings)
+    if interrupted:
+        tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
+        raise typer.Exit(INTERRUPTED)
+    if all(result.error for result in results):
+        raise ValueError("every contender failed")

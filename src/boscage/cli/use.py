@@ -1,0 +1,181 @@
+"""What is done with a model file: predict, show, explain, export, inspect."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from boscage.base.terminal import reports_errors, tell
+from boscage.cli import _options as opt
+
+_MOST_COLUMNS = 40
+_MOST_VALUES = 20
+
+
+@reports_errors
+def predict(
+    model: opt.Model,
+    data: opt.Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write .csv, .parquet or .json instead of stdout."),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    drop: opt.Drop = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Predict the class or the number of every row of a table."""
+    from boscage import load
+    from boscage.model.predictions import predict_table, render, write_predictions
+
+    fitted = load(model)
+    if proba and not hasattr(fitted, "predict_proba"):
+        raise ValueError(f"{model}: a {type(fitted).__name__} predicts numbers and has no probabilities; drop --proba")
+    predictions = predict_table(fitted, opt.table_for(fitted, data, drop), proba=proba)
+    if output is not None:
+        write_predictions(output, predictions)
+        tell(f"{len(predictions.labels)} predictions; wrote {output}")
+    else:
+        sys.stdout.write(render(predictions, as_json=as_json))
+
+
+@reports_errors
+def show(
+    model: opt.Model,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write an interactive web page instead.")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DATA", help="Rows to choose from on the page; at most 200 are embedded."),
+    ] = None,
+    target: opt.Target = None,
+    drop: opt.Drop = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Print a tree as text, or write it as a web page."""
+    from boscage.model.predictions import write_page
+
+    tree = _load_tree(model, "show")
+    if data is not None and html is None:
+        raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
+    if html is not None:
+        table = None if data is None else opt.table_for(tree, data, drop)
+        write_page(html, tree, table, target, title=model.stem)
+        tell(f"{tree.get_n_leaves()} leaves, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
+    elif as_json:
+        opt.print_json(tree.to_dict())
+    else:
+        typer.echo(str(tree.export_text()).rstrip("\n"))
+
+
+@reports_errors
+def explain(
+    model: opt.Model,
+    data: opt.Data,
+    row: Annotated[int, typer.Option("--row", metavar="N", min=1, help="Data row to explain, the first is 1.")] = 1,
+    drop: opt.Drop = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Explain the prediction of one row: its path through the tree, and what each column contributed."""
+    from boscage.model.predictions import table_rows
+
+    tree = _load_tree(model, "explain")
+    rows = table_rows(tree, opt.table_for(tree, data, drop))
+    if row > rows.shape[0]:
+        raise typer.BadParameter(f"{row} is not possible: {data} has {rows.shape[0]} rows", param_hint="--row")
+    found = tree.explain(rows.slice(row - 1, 1) if hasattr(rows, "slice") else rows[row - 1 : row])
+    if not as_json:
+        typer.echo(str(found))
+        return
+    path = [{"node": step.node, "sentence": step.sentence, "side": step.side} for step in found.path]
+    columns = dict(zip(found.feature_names, found.contributions.tolist(), strict=True))
+    opt.print_json(
+        {
+            "path": path,
+            "outputs": found.class_names,
+            "prediction": found.prediction.tolist(),
+            "base": found.base.tolist(),
+            "contributions": columns,
+        }
+    )
+
+
+@reports_errors
+def export(
+    model: opt.Model,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write: .onnx, .h, .sql, .js, .json, .html, .txt or .dot."
+        ),
+    ],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="onnx, c, sql, javascript, json, html, text or graphviz. Default: by the suffix of the file.",
+        ),
+    ] = None,
+) -> None:
+    """Write a model for other programs: ONNX, a C header, SQL, JavaScript, JSON, a web page, text or Graphviz."""
+    from boscage import load
+    from boscage.export import export_model
+
+    opt.check_output(output)
+    export_model(load(model), output, kind)
+    tell(f"{output.stat().st_size / 1000:,.1f} kB; wrote {output}")
+
+
+def _load_tree(path: Path, what: str) -> Any:
+    """Load a model that is a single tree."""
+    from boscage import load
+
+    tree = load(path)
+    if not hasattr(tree, "tree_"):
+        raise ValueError(f"{path}: a {type(tree).__name__} has no single tree to {what}")
+    return tree
+
+
+@reports_errors
+def inspect(model: opt.Model, as_json: opt.Json = False) -> None:
+    """Check a model file and print what it holds: parameters, columns, classes, size."""
+    from boscage.files import inspect
+
+    facts = inspect(model)
+    if as_json:
+        opt.print_json(facts)
+        return
+    columns = {str(j): _column_line(column) for j, column in enumerate(facts.pop("columns"))}
+    parameters, omitted = facts.pop("parameters"), facts.pop("omitted")
+    facts["parameters"] = "not in files of format 1" if parameters is None else ""
+    _print_facts({name: _short(value) for name, value in facts.items()})
+    shown = {name: "not stored" if name in omitted else str(value) for name, value in (parameters or {}).items()}
+    _print_facts(shown, indent="  ")
+    typer.echo("columns")
+    _print_facts(dict(list(columns.items())[:_MOST_COLUMNS]), indent="  ")
+    if len(columns) > _MOST_COLUMNS:
+        typer.echo(f"  … and {len(columns) - _MOST_COLUMNS} more; --json prints all")
+
+
+def _column_line(column: dict[str, Any]) -> str:
+    name = "" if column["name"] is None else f"{column['name']}: "
+    levels = f" ({_short(column['categories'])})" if "categories" in column else ""
+    return f"{name}{column['type']}{levels}"
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, list):
+        return "none" if value is None else str(value)
+    shown = ", ".join(map(str, value[:_MOST_VALUES]))
+    return (shown or "none") + (f", … ({len(value)})" if len(value) > _MOST_VALUES else "")
+
+
+def _print_facts(facts: dict[str, str], indent: str = "") -> None:
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        typer.echo(f"{indent}{name.ljust(width)}  {value}".rstrip())

@@ -1,0 +1,196 @@
+"""The nouns of a comparison: task, settings, contender, result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from boscage.compare._metrics import METRICS, Metric, check_metric
+from boscage.data.tasks import TASK_KINDS, TaskKind, task_of
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The rows and the target to compare on.
+
+    Attributes
+    ----------
+    name : str
+        Shown in tables and pictures.
+    X : ndarray or CSR array of shape (n_rows, n_features)
+        Numbers; NaN = missing; category columns hold level numbers.
+    y : ndarray of shape (n_rows,)
+        Labels of any type, or numbers.
+    categorical_features : tuple of int, default=()
+        The category columns.
+    origin : str, default=""
+        Where the data come from.
+    feature_names : tuple of str, default=()
+        Names of the columns, for trees that are shown.
+    categories : tuple, default=()
+        For each column None or the names of its levels, for trees that are shown.
+    kind : {"classification", "regression"}, optional
+        Default: recognised from ``y``. Fractional numbers are predicted as numbers, text and few whole numbers as
+        classes.
+    """
+
+    name: str
+    X: Any
+    y: NDArray[Any]
+    categorical_features: tuple[int, ...] = ()
+    origin: str = ""
+    feature_names: tuple[str, ...] = ()
+    categories: tuple[tuple[Any, ...] | None, ...] = ()
+    kind: TaskKind | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is None:
+            object.__setattr__(self, "kind", task_of(np.asarray(self.y)))
+        elif self.kind not in TASK_KINDS:
+            raise ValueError(f"kind={self.kind!r} is not known; choose from {', '.join(TASK_KINDS)}")
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the target is a number."""
+        return self.kind == "regression"
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether a cell is NaN."""
+        return bool(np.isnan(self.X.data if issparse(self.X) else self.X).any())
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        """The different labels, sorted; none for numbers."""
+        return np.unique(self.y)[: 0 if self.is_regression else None]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of different labels."""
+        return len(self.classes)
+
+    def describe(self) -> str:
+        """Say in a few words what is compared."""
+        rows, columns = self.X.shape
+        target = "numeric target" if self.is_regression else f"{self.n_classes} classes"
+        return f"{rows:,} rows, {columns:,} features, {target}"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compare: the folds, the seed, limits that hold for every single tree, and what is measured.
+
+    ``metric`` is "accuracy" (default for classes), "log_loss", "auc" or "balanced_accuracy"; or "rmse" (default for
+    numbers), "mae" or "r2". All of them are computed; this one ranks and is tested.
+    """
+
+    folds: int = 5
+    repeats: int = 1
+    seed: int = 0
+    n_jobs: int | None = None
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_samples_leaf: int = 1
+    metric: str | None = None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The limits as parameters of an estimator."""
+        return {name: getattr(self, name) for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")}
+
+    def metric_of(self, task: Task) -> Metric:
+        """Return the metric that ranks the contenders of a task."""
+        assert task.kind is not None
+        return check_metric(self.metric, task.kind)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A named way to make an unfitted estimator.
+
+    Attributes
+    ----------
+    family, criterion : str
+        Its name in two parts.
+    make : callable
+        Returns a new estimator.
+    is_part : bool, default=False
+        Whether family and criterion are names of registered parts.
+    prepared : str, default=""
+        What is done to the columns before the estimator sees them.
+    unavailable : str, default=""
+        Why it cannot run on the task; it is listed with this reason.
+    """
+
+    family: str
+    criterion: str
+    make: Callable[[], Any] = field(repr=False, compare=False)
+    is_part: bool = False
+    prepared: str = ""
+    unavailable: str = ""
+
+    @property
+    def name(self) -> str:
+        """Family and criterion in one word or two."""
+        return f"{self.family} {self.criterion}".strip()
+
+
+@dataclass
+class Result:
+    """What the folds of one contender gave; `error` is empty unless it failed or could not run."""
+
+    family: str
+    criterion: str
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    leaves: list[int] = field(default_factory=list)
+    depth: list[int] = field(default_factory=list)
+    fit_seconds: list[float] = field(default_factory=list)
+    predict_seconds: list[float] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    error: str = ""
+    metric: str = "accuracy"
+    prepared: str = ""
+    was_run: bool = True
+
+    @property
+    def name(self) -> str:
+        """Family and criterion in one word or two."""
+        return f"{self.family} {self.criterion}".strip()
+
+    @property
+    def score(self) -> list[float]:
+        """The values of the metric that ranks, one for each fold."""
+        return self.scores.get(self.metric, [])
+
+    @property
+    def measured_by(self) -> Metric:
+        """The metric that ranks."""
+        return METRICS[self.metric]
+
+    @property
+    def status(self) -> str:
+        """Whether it is "ok", "failed" or "not run"."""
+        return "ok" if not self.error else "failed" if self.was_run else "not run"
+
+    def values(self, what: str) -> list[float]:
+        """Return a metric, or one of the other lists, by fold."""
+        return self.scores.get(what, []) if what in METRICS else getattr(self, what)
+
+    def mean(self, what: str) -> float | None:
+        """Average over the folds, None if the contender has no such thing (a linear model has no leaves)."""
+        values = self.values(what)
+        return float(np.mean(values)) if values else None
+
+    def sd(self, what: str) -> float | None:
+        """Give the standard deviation over the folds, None for a single fold."""
+        values = self.values(what)
+        return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+Provider = Callable[[Task, Settings], Iterable[Contender]]

@@ -1,0 +1,1 @@
+"""From parts and data to a tree: growing, finishing, and the base class of estimators."""

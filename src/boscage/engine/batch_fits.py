@@ -1,0 +1,134 @@
+"""Fits over rows that others hold: batches on disk, and clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from boscage.base.component import check_compatible, data_fact
+from boscage.base.progress import Progress
+from boscage.base.threads import n_threads
+from boscage.engine.finish import Finish
+from boscage.engine.top_down import TopDownEstimator, category_rule
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import Passes
+
+
+class BatchFits(TopDownEstimator):
+    """Top-down estimators that can be fitted in passes over the rows."""
+
+    class_weight: Any = None  # of classifiers
+
+    def fit_batches(
+        self,
+        source: Any,
+        target: str | None = None,
+        *,
+        weight: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
+
+        For stochastic tests, and axis or weighted oblique tests with ``max_bins``. The rows are read a few times for
+        what must be known of the columns, then once for each level of the tree (weighted oblique tests: for each step
+        of all searches together). Memory holds a few batches and the sums of the open leaves.
+
+        Parameters
+        ----------
+        source : path, list of paths, pyarrow.dataset.Dataset, list of batches, or callable
+            Files and folders of Parquet, Arrow or CSV, or patterns of their names; a list of batches; or a function
+            without arguments that returns a fresh iterator of batches at every call. A batch is a table, or a tuple
+            (X, y) or (X, y, sample_weight). What can be read only once, such as a generator, is refused.
+        target : str, optional
+            Column of labels, in tables.
+        weight : str, optional
+            Column of sample weights, in tables; a row of weight 0 counts as absent.
+        columns : list of str, optional
+            Columns of tables to learn from; the others are not read. Default: all but ``target`` and ``weight``.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from boscage import TopDownTreeClassifier
+        >>> def batches():
+        ...     for seed in range(10):
+        ...         X = np.random.default_rng(seed).normal(size=(1000, 3))
+        ...         yield X, X[:, 0] > X[:, 1]
+        >>> tree = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=4).fit_batches(batches)
+        >>> tree.reading_.rows, tree.reading_.passes
+        (10000, 6)
+        """
+        from boscage.batches.reading import BatchPasses
+        from boscage.batches.source import open_source
+
+        parts = self._parts("fit_batches")
+        rule = category_rule(self.categorical_features, parts["splits"], "fit_batches")
+        opened = open_source(source, target, weight, categories=rule, columns=columns)
+        with Progress("reading rows", self.verbose) as progress:
+            passes = BatchPasses(
+                opened,
+                type(self).__name__,
+                self.class_weight,
+                allow_nan=parts["splits"].allows_missing,
+                threads=n_threads(self.n_jobs),
+                progress=progress,
+                target=self._target,
+            )
+            self._fit_passes(parts, passes)
+        self.reading_ = passes.reading
+        return self
+
+    def predict_batches(
+        self,
+        source: Any,
+        path: str | os.PathLike[str],
+        target: str | None = None,
+        *,
+        proba: bool = False,
+        columns: Sequence[str] | None = None,
+    ) -> int:
+        """Predict the rows of a source batch by batch and write a Parquet file.
+
+        Parameters
+        ----------
+        source
+            As in :meth:`fit_batches`; batches of arrays may also be X alone. Columns the tree does not know are left
+            out.
+        path : str or path-like
+            The Parquet file to write: a column ``prediction``, and with ``proba`` a column for each class.
+        target : str, optional
+            Column of labels, which is left out.
+        proba : bool, default=False
+            Whether to write probabilities too.
+        columns : list of str, optional
+            Columns of tables to read. Default: those that the tree was fitted on, by name; all but ``target`` where it
+            was fitted without names.
+
+        Returns
+        -------
+        int
+            Number of rows.
+        """
+        from boscage.batches.prediction import predict_batches
+
+        check_is_fitted(self, "tree_")
+        return predict_batches(self, source, path, target, proba=proba, columns=columns)
+
+    def _fit_passes(self, parts: dict[str, Any], passes: Passes) -> None:
+        """Grow over rows that others hold; nothing on self is changed before the tree is there."""
+        from boscage.batches.survey import schema_data
+
+        splits, data = parts["splits"], schema_data(passes.survey)
+        check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=self._target))
+        job = self._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
+        tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
+        finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
+        self._keep(finish(tree, job), job)

@@ -1,0 +1,270 @@
+"""What every estimator with a `tree_` shares: prediction, looking at the tree, saving it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from boscage.base.callbacks import CallbackSupport
+from boscage.data.validation import Dataset, predict_data, set_data_attributes
+from boscage.engine.importances import feature_importances
+from boscage.engine.tree_views import TreeViews, of_one_fit
+from boscage.model import predict as _predict
+from boscage.show.exports import ExportMethods
+from boscage.tree import Floats, Int64s, Tree
+
+__all__ = ["ClassCount", "Regressor", "TreeClassifier", "TreeEstimator", "TreeRegressor", "of_one_fit"]
+
+
+class ClassCount:
+    """Number of classes, under the name scikit-learn's trees have for it."""
+
+    classes_: npt.NDArray[Any]
+
+    @property
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        return len(self.classes_)
+
+
+class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators that hold a `Tree`: ``tree_`` is all it reads."""
+
+    tree_: Tree
+    n_jobs: int | None = None
+
+    def apply(self, X: Any) -> Int64s:
+        """Return the leaf each row ends in; in soft trees the one of largest reach."""
+        return _predict.apply(*self._rows(X))
+
+    def decision_path(self, X: Any) -> sparse.csr_matrix:
+        """Return the probability that each row reaches each node: 0 or 1 in hard trees.
+
+        Returns
+        -------
+        CSR matrix of shape (n, nodes)
+        """
+        return _predict.decision_path(*self._rows(X))
+
+    def sample_path(self, X: Any, random_state: Any = None) -> sparse.csr_matrix:
+        """Draw one path from the root to a leaf for each row; hard trees have only one.
+
+        Returns
+        -------
+        CSR matrix of shape (n, nodes)
+            1 where the path passes.
+        """
+        tree, rows, n_jobs = self._rows(X)
+        return _predict.sample_path(tree, rows, random_state, n_jobs)
+
+    def _rows(self, X: Any) -> tuple[Tree, Any, int | None]:
+        tree = self.__dict__.get("tree_")  # an unfitted model is refused below
+        rows = predict_data(self, X, accept_sparse=True)
+        if tree is not self.tree_:  # checked against the columns of another fit
+            return self._rows(X)
+        if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
+            raise ValueError(
+                f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
+                "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
+                "sklearn.impute.SimpleImputer."
+            )
+        return tree, rows, self.n_jobs
+
+    def get_depth(self) -> int:
+        """Return the largest distance of a leaf from the root."""
+        return self._fitted().max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        return self._fitted().n_leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Share of each column in the total drop of impurity, summing to 1 (all 0 for a single leaf).
+
+        The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
+        columns of many values look better than they are; permutation importance does not have this fault.
+        """
+        return feature_importances(self._fitted())
+
+    @of_one_fit
+    def save(self, path: str | Path) -> Path:
+        """Write the model to a file that :func:`boscage.load` reads: data, never code.
+
+        The file holds what prediction needs and the parameters except ``n_jobs`` and ``verbose``. A parameter that is
+        not data, such as a function, is left out, and loading warns of it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. It is replaced in one step, or left as it was if writing fails.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        from boscage.files import save
+
+        self._fitted()
+        return save(self, path)
+
+    def _fitted(self) -> Tree:
+        check_is_fitted(self, "tree_")
+        return self.tree_
+
+    def _publish(self, data: Dataset, **found: Any) -> None:
+        """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
+        fresh = SimpleNamespace(**found)
+        set_data_attributes(fresh, data)
+        if not hasattr(fresh, "feature_names_in_"):
+            self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(vars(fresh))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(super().__getstate__())  # in one step, unlike a walk over the attributes
+
+
+class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignore[misc]
+    """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of largest probability, the first of them on ties.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        tree, rows, n_jobs = self._rows(X)
+        classes = self.classes_
+        if tree is not self.tree_:  # a fit in another thread has just replaced the model
+            return self.predict(X)
+        labels: npt.NDArray[Any] = classes[_predict.predict_class(tree, rows, n_jobs)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict class probabilities: those of the leaf, averaged by reach in soft trees.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``.
+        """
+        return _predict.predict_proba(*self._rows(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict logarithms of class probabilities."""
+        with np.errstate(divide="ignore"):
+            logarithms: Floats = np.log(self.predict_proba(X))
+        return logarithms
+
+    @of_one_fit
+    def to_sklearn(self) -> Any:
+        """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
+
+        Only trees of numeric axis tests can be converted.
+        """
+        from boscage.export import to_sklearn
+
+        return to_sklearn(self._fitted(), self.classes_)
+
+    def _output_names(self, class_names: Sequence[Any] | None) -> Sequence[Any]:
+        return [str(label) for label in self.classes_] if class_names is None else class_names
+
+    def _shown_target(self, y: Any, class_names: Sequence[Any] | None) -> Any:
+        """Labels under the names their classes are shown by."""
+        names = dict(zip(map(str, self.classes_.tolist()), map(str, self._output_names(class_names))))
+        return [names.get(label, label) for label in map(str, np.asarray(y).reshape(-1).tolist())]
+
+    def _classes(self) -> npt.NDArray[Any]:
+        return self.classes_
+
+
+class Regressor(RegressorMixin):  # type: ignore[misc]
+    """What every regressor shares."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the share of the variance of y that is explained; of several outputs the mean.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            At most 1; 0 for predicting the mean.
+        """
+        return float(super().score(X, y, sample_weight))
+
+
+class TreeRegressor(Regressor, TreeEstimator):
+    """Base of the regressors that hold a `Tree` of numbers: ``tree_`` is all it reads."""
+
+    @property
+    def n_outputs_(self) -> int:
+        """Numbers predicted for a row."""
+        return self._fitted().n_outputs
+
+    def predict(self, X: Any) -> Floats:
+        """Predict numbers: those of the leaf, averaged by reach in soft trees.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, m) for m outputs
+        """
+        return _predict.predict_numbers(*self._rows(X))
+
+    @of_one_fit
+    def to_sklearn(self) -> Any:
+        """Return the tree as a fitted scikit-learn ``DecisionTreeRegressor``; see :func:`boscage.export.to_sklearn`.
+
+        Only trees of numeric axis tests can be converted.
+        """
+        from boscage.export import to_sklearn
+
+        return to_sklearn(self._fitted())
+
+    def _output_names(self, class_names: Sequence[Any] | None) -> Sequence[Any] | None:
+        return class_names
+
+    def _shown_target(self, y: Any, class_names: Sequence[Any] | None) -> Any:
+        return y
+
+    def _classes(self) -> None:
+        return None
+
+
+def _needs_numbers(tree: Tree) -> bool:
+    """Whether a missing value would make some test or leaf model meaningless."""
+    if tree.input_map is not None and tree.input_map.fill is not None:
+        return False
+    return bool(tree.weights.shape[0]) or tree.leaf_models is not None

@@ -1,0 +1,160 @@
+"""Growing: what crosses into the compiled core, and the loop for families written in Python.
+
+A `Job` is everything a split family needs to grow a tree: checked data, parts, limits and a seed. The core gives
+back flat arrays; `tree_of` turns them into a `Tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from boscage import _core
+from boscage._number_criteria import NumberCriterion
+from boscage.base.numbers import MOST
+from boscage.tree import InputMap, Routing, Tree
+
+if TYPE_CHECKING:
+    from boscage.criteria import Criterion
+    from boscage.data.validation import Dataset
+    from boscage.growth import Growth
+    from boscage.splits import ProposingFamily, SplitFamily
+
+Floats = npt.NDArray[np.float64]
+
+_UNIT_WEIGHT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When growth stops; None and 0 mean no limit, weights and drops are absolute."""
+
+    max_leaf_nodes: int | None = None
+    max_depth: int | None = None
+    min_samples_leaf: int = 1
+    min_samples_split: int = 2
+    min_weight_leaf: float = 0.0
+    min_drop: float = 0.0
+
+    def native(self) -> Any:
+        """Return what crosses into the compiled core: -1 for no limit, splits in place of leaves."""
+        splits = -1 if self.max_leaf_nodes is None else min(self.max_leaf_nodes - 1, MOST)
+        depth = -1 if self.max_depth is None else min(self.max_depth, MOST)
+        rows, rows_split = min(self.min_samples_leaf, MOST), min(self.min_samples_split, MOST)
+        return _core.Limits(splits, depth, rows, rows_split, self.min_weight_leaf, self.min_drop)
+
+    def for_share(self, share: float) -> Limits:
+        """Return the limits of a tree of a share of the weight."""
+        return replace(self, min_weight_leaf=self.min_weight_leaf * share, min_drop=self.min_drop * share)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tree to be grown."""
+
+    data: Dataset
+    criterion: Criterion | NumberCriterion
+    growth: Growth
+    limits: Limits
+    seed: int
+    threads: int
+    splits: SplitFamily
+    max_features: int = 0  # columns a node looks at; 0 means all
+    progress: Callable[[int], None] | None = None
+    weight_exponent: int = 0  # weights of the data are divided by 2 to the power of this
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, those without weight included."""
+        return len(self.data.classes)
+
+    @property
+    def weight(self) -> Floats:
+        """Row weights as the core takes them: empty when every row counts 1."""
+        return _UNIT_WEIGHT if self.data.weight is None else self.data.weight
+
+    def native_target(self) -> Any:
+        """Return y and the weights as the core takes them; it borrows both."""
+        y = self.data.y
+        if isinstance(self.criterion, NumberCriterion):
+            self.criterion.check_target(y)
+            return _core.Target(y.reshape(len(y), -1), self.weight)
+        return _core.Target(y, self.weight, self.n_classes)
+
+    def native_criterion(self) -> tuple[str, float, Floats]:
+        """Return the criterion as the core takes it."""
+        name, parameter, table = self.criterion.native()
+        return name, parameter, table.ravel()
+
+
+def native_table(X: Any) -> Any:
+    """Hand rows to the core, which borrows them; a CSR matrix stays one."""
+    if sparse.issparse(X):
+        return _core.Table(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
+    return _core.Table(X)
+
+
+def with_given_weights(tree: Tree, job: Job) -> Tree:
+    """Return the tree with weights in the user's units again."""
+    if not job.weight_exponent:
+        return tree
+    return replace(tree, weighted_n_node_samples=np.ldexp(tree.weighted_n_node_samples, job.weight_exponent))
+
+
+def tree_of(
+    arrays: dict[str, Any], data: Dataset, routing: Routing = "hard", input_map: InputMap | None = None
+) -> Tree:
+    """Make a `Tree` of the core's arrays."""
+    weight = arrays["weight"]
+    return Tree(
+        children_left=arrays["children_left"],
+        children_right=arrays["children_right"],
+        feature=arrays["feature"],
+        threshold=arrays["threshold"],
+        missing_go_to_left=arrays["missing_go_to_left"].view(np.bool_),
+        category_offset=arrays["category_offset"],
+        category_bits=arrays["category_bits"],
+        linear_row=arrays["linear_row"],
+        weights=arrays["weights"],
+        value=arrays["value"] if data.is_regression else arrays["value"] / weight[:, None],
+        n_node_samples=arrays["rows"],
+        weighted_n_node_samples=weight,
+        impurity=arrays["impurity"],
+        routing=routing,
+        input_map=input_map,
+        schema=data.schema,
+        target="numbers" if data.is_regression else "classes",
+    )
+
+
+def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
+    """Grow a hard tree from the directions a Python family proposes, one node at a time.
+
+    The family only proposes; thresholds along its directions, gains and the order of growth are the core's.
+    """
+    from boscage.splits import NodeData
+
+    X, y = job.data.X, job.data.y
+    weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
+    order = job.growth.native()
+    grower = _core.ProposalGrower(job.native_target(), *job.native_criterion(), order, job.limits.native())
+    searched = 0
+    while requests := grower.ask():
+        for node, path, may_triple in requests:
+            searched += 1
+            if job.progress is not None:
+                job.progress(searched)
+            rows = grower.rows(node)
+            here = NodeData(X[rows].astype(np.float64, copy=False), y[rows], weight[rows], job.seed, path, may_triple)
+            for proposal in family.propose(here):
+                weights = np.ascontiguousarray([test.weights for test in proposal], dtype=np.float64)
+                thresholds = np.array([np.nan if t.threshold is None else t.threshold for t in proposal])
+                if len(proposal) == 1 or may_triple:
+                    grower.offer(node, weights, np.ascontiguousarray(weights @ here.X.T), thresholds)
+            grower.tell(node)
+    return tree_of(grower.tree(X.shape[1]), job.data)

@@ -1,0 +1,203 @@
+"""Which rows each tree of a forest is grown on, and how much they count: pure functions of (seed, tree number)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.base.numbers import check_number
+from boscage.data.validation import Dataset
+from boscage.data.weights import apply_class_weight, snap_weights
+
+Floats = npt.NDArray[np.float64]
+Bits = npt.NDArray[np.uint8]
+
+KINDS = (True, False, "bayesian")
+
+
+def check_bags(bootstrap: Any, max_samples: Any) -> None:
+    """Refuse unknown ways of drawing rows, and what does not go together."""
+    if not any(bootstrap is kind or (isinstance(kind, str) and bootstrap == kind) for kind in KINDS):
+        raise ValueError(f"bootstrap={bootstrap!r} is not allowed. Pass True, False or 'bayesian'.")
+    if max_samples is None:
+        return
+    allowed = "None, an integer >= 1 or a fraction in (0, 1]"
+    if isinstance(max_samples, numbers.Integral):
+        check_number("max_samples", max_samples, allowed, 1, whole=True)
+    else:
+        check_number("max_samples", max_samples, allowed, 0, 1, above=True)
+    if bootstrap == "bayesian":
+        raise ValueError(
+            f"max_samples={max_samples!r} does not go with bootstrap='bayesian', which gives every row a weight. Pass "
+            "max_samples=None, or bootstrap=True or False."
+        )
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The rows of each tree.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the forest.
+    rows : int
+        Rows to draw from.
+    bootstrap : bool or "bayesian"
+        Whether rows are drawn with replacement, without, or all get exponential weights.
+    draws : int
+        Rows drawn for a tree.
+    balanced : bool
+        Whether the classes are made equally heavy in each bag.
+    """
+
+    seed: int
+    rows: int
+    bootstrap: bool | str
+    draws: int
+    balanced: bool = False
+
+    @classmethod
+    def of(cls, seed: int, rows: int, bootstrap: Any, max_samples: Any, *, balanced: bool = False) -> Bags:
+        """Turn parameters that `check_bags` has seen into numbers."""
+        if isinstance(max_samples, numbers.Integral):
+            draws = int(max_samples)
+            if draws > rows:
+                raise ValueError(f"max_samples={draws} is not allowed: X has {rows} rows. Pass at most {rows}.")
+        else:
+            draws = rows if max_samples is None else max(1, round(max_samples * rows))
+        return cls(seed, rows, bootstrap if isinstance(bootstrap, str) else bool(bootstrap), draws, balanced)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether trees leave rows out."""
+        return self.bootstrap is True or (self.bootstrap is False and self.draws < self.rows)
+
+    def tree_seed(self, tree: int) -> int:
+        """Seed of what a tree draws while it grows."""
+        return self._seeds(tree)[0]
+
+    def _seeds(self, tree: int) -> tuple[int, int]:
+        found = np.random.SeedSequence([self.seed, tree]).generate_state(2, np.uint64)
+        return int(found[0] >> np.uint64(1)), int(found[1])
+
+    def counts(self, tree: int) -> Floats | None:
+        """How often each row counts in a tree; None if each counts once."""
+        seed = self._seeds(tree)[1]
+        drawn: Floats | None = None
+        if self.bootstrap == "bayesian":
+            drawn = _core.draw_exponential(seed, self.rows)
+        elif self.bootstrap:
+            drawn = _core.draw_with_replacement(seed, self.rows, self.draws)
+        elif self.draws < self.rows:
+            drawn = _core.draw_without_replacement(seed, self.rows, self.draws)
+        return drawn
+
+    def out_of_bag(self, tree: int) -> Bits:
+        """Bits of the rows that a tree has not seen."""
+        counts = self.counts(tree)
+        left_out = np.zeros(self.rows, np.bool_) if counts is None else counts == 0
+        return np.packbits(left_out, bitorder="little")
+
+    def data(self, data: Dataset, tree: int, *, keep_all: bool) -> Dataset:
+        """Return the data of a tree.
+
+        Parameters
+        ----------
+        data : Dataset
+            The data of the forest.
+        tree : int
+            Number of the tree.
+        keep_all : bool
+            Whether rows that are not in the bag stay, with weight 0; else they are left out, which copies the others.
+        """
+        counts = self.counts(tree)
+        if counts is None and not self.balanced:
+            return data
+        weight = np.ones(self.rows) if counts is None else counts
+        in_bag = None if keep_all or counts is None else np.flatnonzero(counts)
+        if in_bag is not None and len(in_bag) < self.rows:
+            weight = weight[in_bag]
+            own = None if data.weight is None else data.weight[in_bag]
+            data = replace(data, X=data.X[in_bag], y=data.y[in_bag], weight=own)
+        if data.weight is not None:
+            weight = weight * data.weight
+        if self.balanced:
+            balanced = apply_class_weight("balanced", data.y, data.classes, weight)
+            weight = weight if balanced is None else balanced
+        if data.weight is not None or self.balanced or self.bootstrap == "bayesian":
+            weight = _snapped(weight)
+        is_one = weight.min() == 1 and weight.max() == 1
+        return replace(data, weight=None if is_one else weight)
+
+
+def _snapped(weight: Floats) -> Floats:
+    """Put weights on the grid on which sums are exact; zeros stay."""
+    zeros = weight == 0
+    if not zeros.any():
+        return snap_weights(weight)
+    snapped = np.zeros_like(weight)
+    snapped[~zeros] = snap_weights(weight[~zeros])
+    return snapped
+
+
+def out_of_bag_trees(bits: Bits, rows: int) -> npt.NDArray[np.int64]:
+    """Return for how many trees each row is out of bag."""
+    found = np.zeros(rows, np.int64)
+    for line in bits:
+        found += np.unpackbits(line, count=rows, bitorder="little")
+    return found
+
+
+def sharpened(proba: Floats, exponent: float) -> Floats:
+    """Return probabilities raised to a power and divided by their sum."""
+    if exponent == 1.0:
+        return proba
+    raised: Floats = proba**exponent
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised
+
+
+def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> float:
+    """Find t so that p^t, divided by its sum, has the least logarithmic loss: a convex problem, by Newton's steps.
+
+    Parameters
+    ----------
+    proba : array of shape (n, K)
+        Probabilities of rows the trees have not seen.
+    y : array of shape (n,)
+        Class numbers.
+    weight : array of shape (n,) or None
+        Weights.
+    """
+    logs = np.log(proba + _FLOOR)
+    mass = np.ones(len(y)) if weight is None else weight
+    mass = mass / mass.sum()
+    reached = mass @ logs[np.arange(len(y)), y]
+    low, high = _EXPONENTS
+    t = 1.0
+    for _ in range(30):
+        scaled = t * logs
+        scaled -= scaled.max(axis=1, keepdims=True)
+        share = np.exp(scaled)
+        share /= share.sum(axis=1, keepdims=True)
+        mean = (share * logs).sum(axis=1)
+        slope = float(mass @ mean - reached)
+        bend = float(mass @ ((share * logs * logs).sum(axis=1) - mean**2))
+        low, high = (low, t) if slope > 0 else (t, high)
+        step = t - slope / bend if bend > 0 else math.nan
+        following = step if low < step < high else (low + high) / 2
+        if abs(following - t) < 1e-6:
+            break
+        t = following
+    return float(round(t, 6))
+
+
+_FLOOR = 1e-3  # a row whose class no tree has voted for must not decide alone
+_EXPONENTS = (0.25, 8.0)

@@ -1,0 +1,531 @@
+"""What forests of classes and of numbers share: parameters, fitting, and looking at single trees."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from boscage.base.callbacks import CallbackSupport
+from boscage.base.component import resolve
+from boscage.base.numbers import check_number
+from boscage.base.threads import n_threads
+from boscage.base.whole_file import write_whole
+from boscage.data.validation import Dataset, predict_data, set_data_attributes
+from boscage.engine.estimator import of_one_fit
+from boscage.engine.finish import Finish, choose
+from boscage.engine.grow import Job, Limits
+from boscage.engine.importances import feature_importances
+from boscage.engine.top_down import seed_of
+from boscage.files import ModelState, save
+from boscage.forest._bags import Bags, check_bags
+from boscage.forest._grow import TreeGrower, grow_trees
+from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
+from boscage.model.many_trees import ManyTrees
+from boscage.show.exports import ExportMethods
+from boscage.tree import Floats, Int64s, Tree
+
+_STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
+
+
+class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+    """Trees grown on samples of the rows. What is specific to a kind of target is in the subclasses."""
+
+    _many_trees: ClassVar[bool] = True
+    _tree_class: ClassVar[Any]
+    trees_: ManyTrees
+    n_features_in_: int
+    n_jobs: int | None
+    verbose: bool | None
+    n_estimators: int
+    bootstrap: bool | str
+    max_samples: Any
+    max_features: Any
+    oob_score: Any
+    warm_start: bool
+    random_state: Any
+    splits: Any
+    ccp_alpha: float
+    class_weight: Any = None
+    _exponent: float = 1.0
+    _score_name: ClassVar[str]
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Grow the trees; nothing on self is changed before all of them are there."""
+        self._check_settings()
+        tree = self._tree()
+        job, leaf = tree._job(X, y, sample_weight, named=self)
+        earlier = self._earlier(job)
+        seed = seed_of(self.random_state) if earlier is None else earlier.seed
+        bags = self._bags(seed, job.data)
+        self._check_out_of_bag(bags)
+        numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
+        finish = choose(job, partial(tree._grow, leaf=leaf), Finish(self.ccp_alpha, None, leaf, False))
+        trees = grow_trees(TreeGrower(job, bags, finish), numbers, n_threads(self.n_jobs), self.verbose)
+        found = ManyTrees(_of_one_schema(trees, job, earlier))
+        facts = self._out_of_bag(found, job, bags)
+        self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
+
+    def _check_settings(self) -> None:
+        check_number("n_estimators", self.n_estimators, "an integer >= 1", 1, whole=True)
+        check_bags(self.bootstrap, self.max_samples)
+        if self.oob_score not in (True, False) and not callable(self.oob_score):
+            raise ValueError(f"oob_score={self.oob_score!r} is not allowed. Pass True, False or a function.")
+        if self.warm_start not in (True, False):
+            raise ValueError(f"warm_start={self.warm_start!r} is not allowed. Pass True or False.")
+
+    def _tree(self, **changed: Any) -> Any:
+        """Return an estimator of one tree with the parameters of the forest."""
+        names = set(self._tree_class._get_param_names())
+        given = {name: value for name, value in self.get_params(deep=False).items() if name in names}
+        given |= {"max_features": self._max_features(), "random_state": 0}
+        if given.get("class_weight") == "balanced_subsample":
+            given["class_weight"] = None
+        return self._tree_class(**(given | changed))
+
+    def _max_features(self) -> Any:
+        if self.max_features != "auto":
+            return self.max_features
+        splits: Any = resolve("splits", self.splits)
+        return splits.forest_max_features
+
+    def _bags(self, seed: int, data: Dataset) -> Bags:
+        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        return Bags.of(seed, data.X.shape[0], self.bootstrap, self.max_samples, balanced=balanced)
+
+    def _earlier(self, job: Job) -> Any:
+        """Return the fit that ``warm_start`` continues, or None."""
+        if not self.warm_start or "trees_" not in self.__dict__:
+            return None
+        trees: ManyTrees = self.trees_
+        if len(trees) > self.n_estimators:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} is less than the {len(trees)} trees there are. With warm_start=True "
+                "pass at least as many."
+            )
+        if len(trees) == self.n_estimators:
+            warnings.warn(
+                "warm_start=True and n_estimators is the number of trees there are: no tree is grown.",
+                UserWarning,
+                stacklevel=5,
+            )
+        fresh, old = job.data.schema, trees.schema
+        if replace(fresh, spread=old.spread, missing=old.missing) != old or not self._same_target(job.data):
+            raise ValueError(
+                "warm_start=True needs the columns and classes of the earlier fit. Pass warm_start=False to start anew."
+            )
+        return SimpleNamespace(trees=trees, seed=self.__dict__["_seed"], rows=self.__dict__["_n_rows"])
+
+    def _same_target(self, data: Dataset) -> bool:
+        raise NotImplementedError
+
+    # ---- out of bag ----------------------------------------------------------------------------------------------
+
+    def _wants_out_of_bag(self) -> dict[str, Any]:
+        """Return the parameters that need rows out of bag."""
+        return {"oob_score": self.oob_score} if self.oob_score is not False else {}
+
+    def _check_out_of_bag(self, bags: Bags) -> None:
+        for name, value in self._wants_out_of_bag().items():
+            self._refuse_without_bags(bags, f"{name}={value!r} does not go")
+
+    def _refuse_without_bags(self, bags: Bags, what: str) -> None:
+        if not bags.leaves_out:
+            raise ValueError(
+                f"{what} with bootstrap={self.bootstrap!r} and max_samples={self.max_samples!r}: every tree sees all "
+                "rows, so that none are out of bag. Pass bootstrap=True or max_samples=0.8."
+            )
+
+    def _needs_out_of_bag(self, bags: Bags) -> bool:
+        return bags.leaves_out and bool(self._wants_out_of_bag())
+
+    def _out_of_bag(self, trees: ManyTrees, job: Job, bags: Bags) -> dict[str, Any]:
+        """Return what the rows out of bag tell, as fitted attributes."""
+        if not self._needs_out_of_bag(bags):
+            return self._facts(None, job.data, bags)
+        if "_n_rows" in self.__dict__ and self.warm_start and self.__dict__["_n_rows"] != bags.rows:
+            raise ValueError(
+                f"warm_start=True with out-of-bag rows needs the rows of the earlier fit: it had "
+                f"{self.__dict__['_n_rows']} rows of positive weight, X has {bags.rows}."
+            )
+        means, count = out_of_bag_means(trees, job.data.X, bags, self.n_jobs)
+        if self.oob_score is not False and not count.all():
+            warnings.warn(
+                f"{int((count == 0).sum())} rows are in the bag of every tree and have no out-of-bag prediction. "
+                "Pass a larger n_estimators.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return self._facts(means, job.data, bags)
+
+    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+        """Return the fitted attributes that depend on the kind of target; ``means`` are out of bag, NaN where none."""
+        raise NotImplementedError
+
+    def _all_rows(self, found: Floats, data: Dataset) -> Floats:
+        """Return an array with a line for each row of the user's X; NaN for rows of weight 0."""
+        if data.kept is None:
+            return found
+        lines = np.full((data.n_given, *found.shape[1:]), np.nan)
+        lines[data.kept] = found
+        return lines
+
+    def _publish(self, data: Dataset, **found: Any) -> None:
+        """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
+        fresh = SimpleNamespace(**found)
+        set_data_attributes(fresh, data)
+        gone = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_"} - vars(fresh).keys()
+        self.__dict__.update(vars(fresh))
+        for name in gone:
+            self.__dict__.pop(name, None)
+
+    # ---- prediction ----------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any) -> tuple[ManyTrees, Any]:
+        """Return the trees and the checked rows; call it on a snapshot of one fit."""
+        check_is_fitted(self, "trees_")
+        rows = predict_data(self, X, accept_sparse=True)
+        if self.trees_.needs_numbers and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
+            raise ValueError(
+                f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
+                "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
+                "sklearn.impute.SimpleImputer."
+            )
+        return self.trees_, rows
+
+    @of_one_fit
+    def apply(self, X: Any) -> Int64s:
+        """Return the leaf each row ends in, for each tree.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_estimators)
+            Node numbers; in soft trees of the leaf of largest reach.
+        """
+        trees, rows = self._rows(X)
+        return trees.apply(rows, self.n_jobs)
+
+    # ---- looking at it -------------------------------------------------------------------------------------------
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as fitted estimators, made anew at each call."""
+        check_is_fitted(self, "trees_")
+        return [self._estimator_of(tree) for tree in self.trees_]
+
+    def _estimator_of(self, tree: Tree) -> Any:
+        estimator = self._tree()
+        known = ("classes_", "n_features_in_", "feature_names_in_")
+        estimator.__dict__.update({name: vars(self)[name] for name in known if name in vars(self)})
+        estimator.tree_ = tree
+        return estimator
+
+    def _numbered(self, tree: Any) -> Any:
+        check_is_fitted(self, "trees_")
+        count = len(self.trees_)
+        if isinstance(tree, bool) or not isinstance(tree, numbers.Integral) or not -count <= int(tree) < count:
+            raise ValueError(f"tree={tree!r} is not allowed. Pass an integer from 0 to {count - 1}.")
+        return self._estimator_of(self.trees_[int(tree)])
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean over the trees of each column's share in the drop of impurity, summing to 1.
+
+        The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
+        columns of many values look better than they are; :meth:`oob_permutation_importance` does not have this fault.
+        """
+        check_is_fitted(self, "trees_")
+        found = np.mean([feature_importances(tree) for tree in self.trees_], axis=0)
+        total = found.sum()
+        shares: Floats = found / total if total > 0 else found
+        return shares
+
+    @of_one_fit
+    def export_text(
+        self,
+        tree: int = 0,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        max_depth: int | None = 10,
+        *,
+        spacing: int = 3,
+        decimals: int | None = None,
+        show_weights: bool = False,
+        max_terms: int = 5,
+        show_missing: bool | npt.ArrayLike | None = None,
+        units: str = "original",
+    ) -> str:
+        """Return one of the trees as lines of text.
+
+        Parameters
+        ----------
+        tree : int, default=0
+            Number of the tree.
+        feature_names, class_names, max_depth, spacing, decimals, show_weights, max_terms, show_missing, units
+            As in :meth:`boscage.TopDownTreeClassifier.export_text`.
+        """
+        text: str = self._numbered(tree).export_text(
+            feature_names,
+            class_names,
+            max_depth,
+            spacing=spacing,
+            decimals=decimals,
+            show_weights=show_weights,
+            max_terms=max_terms,
+            show_missing=show_missing,
+            units=units,
+        )
+        return text
+
+    @of_one_fit
+    def export_graphviz(
+        self,
+        tree: int = 0,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        max_depth: int | None = None,
+        *,
+        decimals: int | None = None,
+        max_terms: int = 5,
+        filled: bool = True,
+        impurity: bool = True,
+        node_ids: bool = False,
+        show_missing: bool | npt.ArrayLike | None = None,
+        units: str = "original",
+    ) -> str:
+        """Return one of the trees in Graphviz's DOT language.
+
+        Parameters
+        ----------
+        tree : int, default=0
+            Number of the tree.
+        feature_names, class_names, max_depth, decimals, max_terms, filled, impurity, node_ids, show_missing, units
+            As in :meth:`boscage.TopDownTreeClassifier.export_graphviz`.
+        """
+        text: str = self._numbered(tree).export_graphviz(
+            feature_names,
+            class_names,
+            max_depth,
+            decimals=decimals,
+            max_terms=max_terms,
+            filled=filled,
+            impurity=impurity,
+            node_ids=node_ids,
+            show_missing=show_missing,
+            units=units,
+        )
+        return text
+
+    @of_one_fit
+    def plot(
+        self,
+        tree: int = 0,
+        ax: Any = None,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[Any] | None = None,
+        max_depth: int | None = 5,
+        *,
+        decimals: int | None = None,
+        max_terms: int = 3,
+        fontsize: float | None = None,
+        legend: bool = True,
+        show_missing: bool | npt.ArrayLike | None = None,
+        units: str = "original",
+    ) -> Any:
+        """Draw one of the trees with matplotlib and return the axes.
+
+        Parameters
+        ----------
+        tree : int, default=0
+            Number of the tree.
+        ax, feature_names, class_names, max_depth, decimals, max_terms, fontsize, legend, show_missing, units
+            As in :meth:`boscage.TopDownTreeClassifier.plot`.
+        """
+        return self._numbered(tree).plot(
+            ax,
+            feature_names,
+            class_names,
+            max_depth,
+            decimals=decimals,
+            max_terms=max_terms,
+            fontsize=fontsize,
+            legend=legend,
+            show_missing=show_missing,
+            units=units,
+        )
+
+    @of_one_fit
+    def to_dict(self) -> dict[str, Any]:
+        """Return the forest as a dictionary that JSON can hold.
+
+        Returns
+        -------
+        dict
+            ``schema`` ("boscage-forest-1"), ``model`` (name of the class), ``exponent`` (of the mean probabilities,
+            1 if they are not calibrated) and ``trees``, each as in :func:`boscage.export.to_dict`.
+        """
+        check_is_fitted(self, "trees_")
+        return {
+            "schema": "boscage-forest-1",
+            "model": type(self).__name__,
+            "exponent": self._exponent,
+            "trees": [tree.to_dict() for tree in self.estimators_],
+        }
+
+    def _exported_trees(self) -> Sequence[Tree]:
+        check_is_fitted(self, "trees_")
+        return self.trees_.trees
+
+    @of_one_fit
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        X: Any = None,
+        y: Any = None,
+        max_rows: int = 200,
+        *,
+        title: str | None = None,
+        max_trees: int = 10,
+    ) -> str | Path:
+        """Write the forest as one self-contained web page: importances, the score out of bag, a tree at a time.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Where to write the page. Default: return it as text.
+        X : array-like or DataFrame of shape (n, d), optional
+            Rows to choose from on the page; some of them are embedded in it. If these are the rows of the fit, the page
+            shows the score out of bag after each tree.
+        y : array-like of shape (n,), optional
+            Their targets.
+        max_rows : int, default=200
+            At most so many rows are embedded.
+        title : str, optional
+            Heading of the page. Default: the name of the class.
+        max_trees : int, default=10
+            At most so many trees are on the page.
+
+        Returns
+        -------
+        str or Path
+            The page; or, if it was written to a file, the path.
+        """
+        from boscage.forest._page import forest_page, tree_body
+
+        check_is_fitted(self, "trees_")
+        check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
+        heading = type(self).__name__ if title is None else title
+        rows = None if X is None else self._rows(X)[1]
+        labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
+        estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
+        bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
+        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies)
+        if path is None:
+            return text
+        return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
+
+    def _curve_if_known(self, X: Any, y: Any) -> Floats | None:
+        if X is None or y is None or np.shape(X)[0] != self.__dict__["_n_rows"]:
+            return None
+        try:
+            return self.oob_curve(X, y)
+        except ValueError:  # no rows are out of bag, or these are not the rows of the fit
+            return None
+
+    def _html_repr(self) -> str:
+        """HTML of scikit-learn, and below it the top of the first tree."""
+        shown: str = super()._html_repr()
+        if "trees_" not in self.__dict__:
+            return shown
+        from boscage.show.notebook import tree_html
+
+        names = {"class_names": [str(label) for label in vars(self)["classes_"]]} if "classes_" in vars(self) else {}
+        head = f"<p>{len(self.trees_):,} trees, of which the first is</p>"
+        return shown + head + tree_html(self.trees_[0], **names)
+
+    # ---- files ---------------------------------------------------------------------------------------------------
+
+    @of_one_fit
+    def save(self, path: str | Path) -> Path:
+        """Write the forest to a file that :func:`boscage.load` reads: data, never code.
+
+        The file holds what prediction needs and the parameters except ``n_jobs`` and ``verbose``. A parameter that is
+        not data, such as a function, is left out, and loading warns of it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. It is replaced in one step, or left as it was if writing fails.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        check_is_fitted(self, "trees_")
+        score = self.__dict__.get("oob_score_")
+        meta = {
+            "seed": int(self.__dict__["_seed"]),
+            "rows": int(self.__dict__["_n_rows"]),
+            "exponent": float(self._exponent),
+            "oob_score": None if score is None else float(score),
+        }
+        return save(self, path, ModelState(meta=meta))
+
+    def _restore_state(self, state: ModelState) -> None:
+        meta = state.meta
+        if state.tensors or meta.keys() != _STATE_KEYS:
+            raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
+        for name in ("seed", "rows"):
+            if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
+                raise ValueError(f"{name} of a forest must be an integer >= 0")
+        for name in ("exponent", "oob_score"):
+            if not (name == "oob_score" and meta[name] is None) and type(meta[name]) is not float:
+                raise ValueError(f"{name} of a forest must be a number")
+        if not 0 < meta["exponent"] <= 1000 or not np.isfinite(meta["oob_score"] or 0.0):
+            raise ValueError("exponent or oob_score of a forest is out of range")
+        self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
+        if meta["oob_score"] is not None:
+            self.oob_score_ = meta["oob_score"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(super().__getstate__())  # in one step, unlike a walk over the attributes
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the chosen family can take."""
+        tags = super().__sklearn_tags__()
+        given: object = self.splits
+        splits: Any = None if given is None else resolve("splits", given)
+        tags.input_tags.allow_nan = splits is None or splits.allows_missing
+        tags.input_tags.sparse = splits is not None and splits.allows_sparse
+        return tags
+
+
+def _of_one_schema(trees: list[Tree], job: Job, earlier: Any) -> Sequence[Tree]:
+    """Give all trees the same columns: each has measured the spreads on its own rows, the forest on all."""
+    if earlier is not None:
+        schema = earlier.trees.schema
+        return [*earlier.trees, *(replace(tree, schema=schema) for tree in trees)]
+    schema = job.data.schema
+    if trees[0].schema.spread is not None:
+        leaf = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
+        schema = replace(schema, spread=leaf.schema.spread)
+    return [replace(tree, schema=schema) for tree in trees]

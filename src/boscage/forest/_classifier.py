@@ -1,0 +1,282 @@
+"""ForestClassifier: the mean of the trees' probabilities, sharpened by what the rows out of bag say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+
+from boscage.base.callbacks import fit_task, with_callbacks
+from boscage.criteria import Criterion
+from boscage.data.validation import Dataset
+from boscage.engine.estimator import ClassCount, of_one_fit
+from boscage.files import saveable
+from boscage.forest._bags import Bags, best_exponent, sharpened
+from boscage.forest._base import BaseForest
+from boscage.leaves import Leaf
+from boscage.splits import SplitFamily
+from boscage.top_down import TopDownTreeClassifier
+from boscage.tree import Floats
+
+_ENOUGH_TREES = 10  # out of bag for a row in the mean, before probabilities are calibrated by them
+
+
+@saveable
+class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore[misc]
+    r"""Forest of trees of any family, whose class probabilities are averaged.
+
+    Each tree is grown out on a bootstrap sample of the rows, over one shared X. The mean p of the trees'
+    probabilities is then raised to one power t, which has the least logarithmic loss on the rows out of bag:
+
+    .. math:: P(k) = \bar p_k^{\,t} / \sum_j \bar p_j^{\,t}
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    splits : str or SplitFamily, default="mixed"
+        The family of tests: "mixed" (each node takes the best of several random offers, axis and linear), or any
+        family of :class:`boscage.TopDownTreeClassifier`.
+    criterion : str, Criterion or callable, default="entropy"
+        As in :class:`boscage.TopDownTreeClassifier`.
+    leaf : str or Leaf, default="frequency"
+        What a leaf predicts: "frequency", "majority" or "linear". Ten trees of eight linear leaves are a small model.
+    max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease
+        Limits of each tree, as in :class:`boscage.TopDownTreeClassifier`. Default: none. Rows drawn several times
+        count once in ``min_samples_leaf`` and ``min_samples_split``.
+    max_features : "auto", int, float, "sqrt", "log2" or None, default="auto"
+        Columns searched at each node, for families that draw columns: "auto" is the square root of their number for
+        ``splits="axis"`` and what the family says for the others.
+    ccp_alpha : float, default=0.0
+        Strength of cost-complexity pruning of each tree.
+    bootstrap : True, False or "bayesian", default=True
+        Whether a tree's rows are drawn with replacement, without replacement, or all taken with independent
+        exponential weights.
+    max_samples : int, float or None, default=None
+        Rows drawn for each tree: a number, or a fraction of all; None draws as many as there are. With
+        ``bootstrap=False`` a fraction such as 0.8 leaves rows out of bag too.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_decision_function_`` and ``oob_score_``, the accuracy on the rows out of bag; a
+        function of (y_true, y_pred) computes another score.
+    calibrate : "auto", True or False, default="auto"
+        Whether to raise mean probabilities to a power fitted on the rows out of bag. "auto" does so where there are
+        such rows and at least 10 trees for each of them in the mean. The predicted classes do not depend on it.
+    warm_start : bool, default=False
+        Whether a further ``fit`` with a larger ``n_estimators`` keeps the trees there are and adds the others. The
+        result is that of one fit, byte by byte, if data and parameters are the same.
+    categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
+        As in :class:`boscage.TopDownTreeClassifier`.
+    class_weight : dict, "balanced", "balanced_subsample" or None, default=None
+        Weight of each class, multiplied with the sample weights; "balanced_subsample" makes the classes equally
+        heavy in the bag of each tree.
+    n_jobs : int or None, default=None
+        Threads: None means 1, -1 all cores. The fitted forest does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed. What a tree draws is a function of the seed and the number of the tree.
+    verbose : bool or None, default=None
+        None shows a progress bar on a terminal when a fit takes longer than two seconds, True always, False never.
+
+    Attributes
+    ----------
+    trees_ : sequence of Tree
+        The trees: flat read-only arrays.
+    estimators_ : list of TopDownTreeClassifier
+        The trees as fitted estimators, with text, pictures, pages and explanations.
+    classes_ : ndarray of shape (K,)
+        The class labels.
+    n_classes_ : int
+        Number of classes.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns, if they are all strings.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each column in the drop of impurity.
+    exponent_ : float
+        The power t; 1 if probabilities are not calibrated.
+    oob_decision_function_ : ndarray of shape (n, K)
+        Probabilities by the trees that have not seen a row; NaN where all have, and for rows of weight 0.
+    oob_score_ : float
+        Score on the rows out of bag.
+
+    Notes
+    -----
+    Weights multiply: rows are drawn uniformly, and a row of weight 2 drawn once counts twice. With
+    ``bootstrap=False`` (and ``max_samples=None``) a row of weight 2 is the same as the row twice.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from boscage import ForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = ForestClassifier(50, splits="axis", oob_score=True, random_state=0).fit(X, y)
+    >>> round(forest.oob_score_, 2)
+    0.93
+    """
+
+    _tree_class: ClassVar[Any] = TopDownTreeClassifier
+    _score_name: ClassVar[str] = "accuracy"
+    oob_score_: float
+    oob_decision_function_: Floats
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        splits: str | SplitFamily = "mixed",
+        criterion: str | Criterion | Any = "entropy",
+        leaf: str | Leaf = "frequency",
+        *,
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: Any = 1,
+        min_samples_split: Any = 2,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = "auto",
+        ccp_alpha: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        calibrate: bool | str = "auto",
+        warm_start: bool = False,
+        categorical_features: str | Sequence[Any] | None = "from_dtype",
+        class_weight: str | Mapping[Any, float] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.splits = splits
+        self.criterion = criterion
+        self.leaf = leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.ccp_alpha = ccp_alpha
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.calibrate = calibrate
+        self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestClassifier:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows, as :class:`boscage.TopDownTreeClassifier` takes them with this family of tests.
+        y : array-like of shape (n,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self
+        """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    @of_one_fit
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of largest probability, the first of them on ties.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        best = self._proba(X).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[best]
+        return labels
+
+    @of_one_fit
+    def predict_proba(self, X: Any) -> Floats:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``.
+        """
+        return self._proba(X)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Predict logarithms of class probabilities."""
+        with np.errstate(divide="ignore"):
+            logarithms: Floats = np.log(self.predict_proba(X))
+        return logarithms
+
+    def _proba(self, X: Any) -> Floats:
+        trees, rows = self._rows(X)
+        return trees.proba(rows, self._exponent, self.n_jobs)
+
+    @property
+    def exponent_(self) -> float:
+        """The power to which mean probabilities are raised."""
+        return self._exponent
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.calibrate not in (True, False) and self.calibrate != "auto":
+            raise ValueError(f"calibrate={self.calibrate!r} is not allowed. Pass 'auto', True or False.")
+
+    def _same_target(self, data: Dataset) -> bool:
+        return np.array_equal(self.classes_, data.classes)
+
+    def _wants_out_of_bag(self) -> dict[str, Any]:
+        wanted = super()._wants_out_of_bag()
+        return wanted if self.calibrate is not True else wanted | {"calibrate": True}
+
+    def _needs_out_of_bag(self, bags: Bags) -> bool:
+        return super()._needs_out_of_bag(bags) or (bags.leaves_out and self._calibrates(bags))
+
+    def _calibrates(self, bags: Bags) -> bool:
+        if self.calibrate != "auto":
+            return bool(self.calibrate)
+        share = (1 - 1 / bags.rows) ** bags.draws if bags.bootstrap else 1 - bags.draws / bags.rows
+        return share * self.n_estimators >= _ENOUGH_TREES
+
+    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+        if means is None:
+            return {"_exponent": 1.0}
+        seen = ~np.isnan(means[:, 0])
+        weight = None if data.weight is None else data.weight[seen]
+        exponent = 1.0
+        if self._calibrates(bags) and seen.any():
+            exponent = best_exponent(means[seen], data.y[seen], weight)
+        facts: dict[str, Any] = {"_exponent": exponent}
+        if self.oob_score is not False:
+            facts["oob_decision_function_"] = self._all_rows(sharpened(means, exponent), data)
+            facts["oob_score_"] = self._score_of(means[seen], data, seen, weight)
+        return facts
+
+    def _score_of(self, means: Floats, data: Dataset, seen: Any, weight: Floats | None) -> float:
+        y_true, y_pred = data.classes[data.y[seen]], data.classes[means.argmax(axis=1)]
+        if callable(self.oob_score):
+            return float(self.oob_score(y_true, y_pred))
+        return float(np.average(y_true == y_pred, weights=weight)) if len(y_true) else float("nan")

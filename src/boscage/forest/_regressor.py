@@ -1,0 +1,212 @@
+"""ForestRegressor: the mean of the trees' numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.metrics import r2_score
+
+from boscage.base.callbacks import fit_task, with_callbacks
+from boscage.base.component import resolve
+from boscage.criteria import Criterion
+from boscage.data.validation import Dataset
+from boscage.engine.estimator import Regressor, of_one_fit
+from boscage.files import saveable
+from boscage.forest._bags import Bags
+from boscage.forest._base import BaseForest
+from boscage.leaves import Leaf
+from boscage.splits import SplitFamily
+from boscage.top_down import TopDownTreeRegressor
+from boscage.tree import Floats
+
+
+@saveable
+class ForestRegressor(Regressor, BaseForest):
+    """Forest of regression trees, whose predictions are averaged.
+
+    Each tree is grown out on a bootstrap sample of the rows.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Number of trees.
+    splits : str or SplitFamily, default="mixed"
+        The family of tests: "mixed" (each node takes the best of several random offers, axis and linear), or any family
+        that takes numbers as targets, such as "axis".
+    criterion : str or Criterion, default="squared_error"
+        As in :class:`boscage.TopDownTreeRegressor`.
+    leaf : str or Leaf, default="constant"
+        What a leaf predicts, as in :class:`boscage.TopDownTreeRegressor`.
+    max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease
+        Limits of each tree, as in :class:`boscage.TopDownTreeRegressor`. Default: none.
+    max_features : "auto", int, float, "sqrt", "log2" or None, default="auto"
+        Columns searched at each node: "auto" is a third of them for ``splits="axis"`` and what the family says for the
+        others.
+    ccp_alpha : float, default=0.0
+        Strength of cost-complexity pruning of each tree.
+    bootstrap, max_samples, warm_start, categorical_features, n_jobs, random_state, verbose
+        As in :class:`boscage.ForestClassifier`.
+    oob_score : bool or callable, default=False
+        Whether to compute ``oob_prediction_`` and ``oob_score_``, the R² of the rows out of bag; a function of
+        (y_true, y_pred) computes another score.
+
+    Attributes
+    ----------
+    trees_ : sequence of Tree
+        The trees: flat read-only arrays.
+    estimators_ : list of TopDownTreeRegressor
+        The trees as fitted estimators.
+    n_features_in_ : int
+        Number of columns seen in ``fit``.
+    feature_names_in_ : ndarray of shape (d,)
+        Names of the columns, if they are all strings.
+    n_outputs_ : int
+        Numbers predicted for a row.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each column in the drop of impurity.
+    oob_prediction_ : ndarray of shape (n,) or (n, m)
+        Predictions by the trees that have not seen a row; NaN where all have, and for rows of weight 0.
+    oob_score_ : float
+        Score on the rows out of bag.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from boscage import ForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> forest = ForestRegressor(50, oob_score=True, random_state=0).fit(X, y)
+    >>> round(forest.oob_score_, 2)
+    0.45
+    """
+
+    _tree_class: ClassVar[Any] = TopDownTreeRegressor
+    _score_name: ClassVar[str] = "R²"
+    oob_score_: float
+    oob_prediction_: Floats
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        splits: str | SplitFamily = "mixed",
+        criterion: str | Criterion | Any = "squared_error",
+        leaf: str | Leaf = "constant",
+        *,
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        min_samples_leaf: Any = 1,
+        min_samples_split: Any = 2,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
+        max_features: Any = "auto",
+        ccp_alpha: float = 0.0,
+        bootstrap: bool | str = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        warm_start: bool = False,
+        categorical_features: str | Sequence[Any] | None = "from_dtype",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.splits = splits
+        self.criterion = criterion
+        self.leaf = leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
+        self.max_features = max_features
+        self.ccp_alpha = ccp_alpha
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ForestRegressor:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows, as :class:`boscage.TopDownTreeRegressor` takes them with this family of tests.
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        self
+        """
+        with fit_task(self, X, y, sample_weight):
+            self._fit(X, y, sample_weight)
+        return self
+
+    @of_one_fit
+    def predict(self, X: Any) -> Floats:
+        """Predict the mean of the trees' numbers.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, m) for m outputs
+        """
+        trees, rows = self._rows(X)
+        return _plain(trees.proba(rows, 1.0, self.n_jobs))
+
+    @property
+    def n_outputs_(self) -> int:
+        """Numbers predicted for a row."""
+        return self.trees_[0].n_outputs  # type: ignore[no-any-return]
+
+    def _max_features(self) -> Any:
+        found = super()._max_features()
+        return 1 / 3 if self.max_features == "auto" and found == "sqrt" else found
+
+    def _same_target(self, data: Dataset) -> bool:
+        return self.n_outputs_ == data.n_outputs
+
+    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+        if means is None or self.oob_score is False:
+            return {}
+        seen = ~np.isnan(means[:, 0])
+        found = _plain(means)
+        weight = None if data.weight is None else data.weight[seen]
+        return {
+            "oob_prediction_": self._all_rows(found, data),
+            "oob_score_": self._score_of(means[seen], data, seen, weight),
+        }
+
+    def _score_of(self, means: Floats, data: Dataset, seen: Any, weight: Floats | None) -> float:
+        y_true, y_pred = data.y[seen], _plain(means)
+        if callable(self.oob_score):
+            return float(self.oob_score(y_true, y_pred))
+        return float(r2_score(y_true, y_pred, sample_weight=weight)) if len(y_true) > 1 else float("nan")
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the chosen parts can take."""
+        tags = super().__sklearn_tags__()
+        given: object = self.criterion
+        criterion: Any = None if given is None else resolve("criterion", given, "numbers")
+        tags.target_tags.multi_output = criterion is not None and "one output" not in criterion.needs
+        tags.target_tags.single_output = True
+        return tags
+
+
+def _plain(numbers: Floats) -> Floats:
+    """Return one output as an array of one dimension."""
+    return numbers[:, 0] if numbers.shape[1] == 1 else numbers

@@ -1,0 +1,175 @@
+"""Soft tests for trees with linear leaves: both sides mixed near a threshold, all models fitted again jointly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.leaves._ridge import _LEAST_REACH, _MOST_UNKNOWNS, _Rows
+from boscage.tree import LINEAR, LeafModels, Tree
+
+if TYPE_CHECKING:
+    from boscage.engine.grow import Job
+    from boscage.tree import Floats
+
+_BLOCK_ROWS = 4096
+_LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
+_BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
+
+
+def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool) -> Tree:
+    """Return the tree with logistic routing and jointly fitted models; the tree itself if its tests cannot be soft."""
+    if tree.n_leaves == 1 or tree.is_soft or tree.leaf_models is None or (tree.feature == LINEAR).any():
+        return tree
+    rows = _Rows.of(job)
+    weights, threshold = _soft_tests(tree, job, rows, blend)
+    if weights is None:
+        return tree
+    inner = ~tree.is_leaf
+    soft = replace(
+        tree,
+        routing="logistic",
+        feature=np.where(inner, LINEAR, tree.feature),
+        threshold=threshold,
+        missing_go_to_left=np.zeros(tree.node_count, np.bool_),
+        category_offset=np.full(tree.node_count, -1),
+        category_bits=np.empty(0, np.uint8),
+        linear_row=np.where(inner, np.cumsum(inner) - 1, -1),
+        weights=weights,
+    )
+    return fitted_jointly(soft, tree, job, rows, strength, clip)
+
+
+def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats | None, Floats]:
+    """Weights of one column each: the distance to the threshold in units of the blend."""
+    from boscage.model.predict import decision_path
+
+    path: Any = decision_path(tree, job.data.X, job.threads).tocsc()
+    inner = np.flatnonzero(~tree.is_leaf)
+    weights, threshold = np.zeros((len(inner), tree.n_features)), np.zeros(tree.node_count)
+    for line, node in enumerate(inner.tolist()):
+        members = path.indices[path.indptr[node] : path.indptr[node + 1]]
+        column = int(tree.feature[node])
+        z, w = rows.Z[members, column], rows.weight[members]
+        share = w / w.sum()
+        middle = share @ z
+        width = blend * float(np.sqrt(share @ (z - middle) ** 2)) * rows.spread[column]
+        goes_left = np.isin(
+            members, path.indices[path.indptr[tree.children_left[node]] : path.indptr[tree.children_left[node] + 1]]
+        )
+        low, high = float(z[goes_left].max()), float(z[~goes_left].min())
+        if not low < high or not width > 0:  # sets of categories that are not in the order of their numbers
+            return None, threshold
+        bound = rows.mean[column] + rows.spread[column] * (low + high) / 2
+        if tree.category_offset[node] < 0 and np.isfinite(tree.threshold[node]):
+            bound = float(tree.threshold[node])
+        weights[line, column] = 1 / width
+        threshold[node] = bound / width
+    return weights, threshold
+
+
+def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: float, clip: bool) -> Tree:
+    """Correct the models of all leaves at once, by ridge regression on the reach of each."""
+    assert soft.leaf_models is not None
+    leaves, reach = soft.leaves, _reach(soft, job)
+    centre, spread, columns = _local_units(hard, job, rows)
+    before = _answers(soft, reach, rows)
+    left = np.ascontiguousarray(rows.y - before)
+    gram, right = _core.joint_ridge_sums(
+        rows.Z,
+        left,
+        rows.weight,
+        reach.indptr.astype(np.int64),
+        reach.indices.astype(np.int32),
+        reach.data,
+        columns,
+        centre,
+        spread,
+        job.threads,
+    )
+    step = _core.solve_ridge(gram, right, strength)
+    if step is None:
+        return hard
+    width = columns.shape[1] + 1
+    step = step.reshape(-1, len(leaves), width)
+    outputs = rows.y.shape[1]
+    coef, intercept = np.zeros((len(leaves), outputs, rows.Z.shape[1])), np.zeros((len(leaves), outputs))
+    for leaf in range(len(leaves)):
+        slopes = step[:, leaf, 1:] / spread[leaf]
+        coef[leaf][:, columns[leaf]] = slopes
+        intercept[leaf] = step[:, leaf, 0] - slopes @ centre[leaf]
+    plain, constant = rows.in_units(coef, intercept)
+    models = soft.leaf_models
+    low, high = models.low, models.high
+    if clip and low is not None and high is not None:
+        least, most = low.min(axis=0), high.max(axis=0)
+        room = _BEYOND * (high - low)
+        low, high = np.maximum(low - room, least), np.minimum(high + room, most)
+    # in_units adds the centre of y, which the models have already.
+    return replace(
+        soft,
+        leaf_models=LeafModels(models.coef + plain, models.intercept + constant - rows.centre, low, high),
+    )
+
+
+def _reach(tree: Tree, job: Job) -> Any:
+    """Rows × leaves: the probability of reaching each leaf, small ones left out, of each row summing to 1."""
+    from scipy import sparse
+
+    from boscage.model.predict import decision_path
+
+    blocks = []
+    for start in range(0, job.data.X.shape[0], _BLOCK_ROWS):
+        block = decision_path(tree, job.data.X[start : start + _BLOCK_ROWS], job.threads)[:, tree.leaves]
+        block.data[block.data < _LEAST_REACH] = 0.0
+        block.eliminate_zeros()
+        blocks.append(block)
+    reach: Any = sparse.vstack(blocks, format="csr")
+    reach.sort_indices()
+    reach.data /= np.repeat(np.asarray(reach.sum(axis=1)).ravel(), np.diff(reach.indptr))
+    return reach
+
+
+def _local_units(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt.NDArray[np.int32]]:
+    """Centre and spread of the columns in each leaf, and the columns that its correction sees: the largest terms."""
+    from boscage.model.predict import apply
+
+    leaf = tree.leaf_index[apply(tree, job.data.X, job.threads)]
+    count, d = tree.n_leaves, rows.Z.shape[1]
+    mass = np.bincount(leaf, rows.weight, count)
+    mean, square = np.empty((count, d)), np.empty((count, d))
+    for j in range(d):
+        mean[:, j] = np.bincount(leaf, rows.weight * rows.Z[:, j], count) / mass
+        square[:, j] = np.bincount(leaf, rows.weight * (rows.Z[:, j] - mean[leaf, j]) ** 2, count) / mass
+    spread = np.maximum(np.sqrt(square), _LEAST_SPREAD)
+    kept = int(np.clip(_MOST_UNKNOWNS // count - 1, 1, d))
+    assert tree.leaf_models is not None
+    sizes = np.abs(tree.leaf_models.coef).sum(axis=1) * rows.spread * spread
+    columns = np.sort(np.argsort(-sizes, axis=1, kind="stable")[:, :kept], axis=1).astype(np.int32)
+    taken = np.take_along_axis
+    return (
+        np.ascontiguousarray(taken(mean, columns, 1)),
+        np.ascontiguousarray(taken(spread, columns, 1)),
+        np.ascontiguousarray(columns),
+    )
+
+
+def _answers(tree: Tree, reach: Any, rows: _Rows) -> Floats:
+    """Compute what the models as they are predict for the rows, in units of size 1."""
+    models = tree.leaf_models
+    assert models is not None
+    coef = models.coef * rows.spread / rows.scale
+    constant = (models.intercept + models.coef @ rows.mean - rows.centre) / rows.scale
+    total = np.empty((rows.Z.shape[0], coef.shape[1]))
+    for start in range(0, len(total), _BLOCK_ROWS):
+        part = slice(start, start + _BLOCK_ROWS)
+        weights = reach[part].toarray()
+        for output in range(coef.shape[1]):
+            # einsum and not a product: its bits do not depend on the threads of a BLAS.
+            answers = np.einsum("id,ld->il", rows.Z[part], coef[:, output]) + constant[:, output]
+            total[part, output] = np.einsum("il,il->i", weights, answers)
+    return total

@@ -1,0 +1,136 @@
+"""Values of all leaves of a soft tree at once: the class shares whose average by reach comes nearest to the labels.
+
+The sums of `JointSums` are linear in the rows, so blocks of rows add up; who reads the blocks is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from boscage.model import predict as _predict
+
+if TYPE_CHECKING:
+    from boscage.tree import Floats, Tree
+
+__all__ = ["JointSums", "has_opposite_tests"]
+
+_BLOCK = 4096  # rows: sums are made over these and then in pairs, whatever the caller's blocks
+_STEPS = 5000
+_RIDGE = 1e-9  # of the total weight: leaves that every row reaches alike keep their own fractions
+
+
+def has_opposite_tests(tree: Tree) -> bool:
+    """Whether a look-ahead has placed three tests together: two siblings with opposite tests."""
+    weights: Any = tree.weights
+    if tree.routing != "linear" or weights.shape[0] < 3:
+        return False
+    inner = np.flatnonzero(~tree.is_leaf)
+    left, right = tree.linear_row[tree.children_left[inner]], tree.linear_row[tree.children_right[inner]]
+    both = (left >= 0) & (right >= 0)
+    return bool((weights[left[both]] == -weights[right[both]]).all(axis=1).any())
+
+
+class JointSums:
+    """Σ s r rᵀ and Σ s r Yᵀ over weighted rows, r a row's reach of each leaf and Y its class as a unit vector."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._parts: list[tuple[int, Floats]] = []
+
+    def add(self, X: Any, y: Any, weight: Any = None) -> JointSums:
+        """Add rows: a multiple of 4096 of them, unless they are the last."""
+        for start in range(0, X.shape[0], _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            self._push(self._block(X[rows], y[rows], None if weight is None else weight[rows]))
+        return self
+
+    def add_all(self, blocks: Iterable[tuple[Any, Any, Any]]) -> JointSums:
+        """Add blocks of (X, y, weight)."""
+        for X, y, weight in blocks:
+            self.add(X, y, weight)
+        return self
+
+    def _block(self, X: Any, y: Any, weight: Any) -> Floats:
+        reach = _predict.decision_path(self.tree, X).toarray()[:, self.tree.leaves]
+        member = (y[:, None] == np.arange(self.tree.n_classes)).astype(np.float64)
+        weighted = reach if weight is None else reach * np.asarray(weight)[:, None]
+        # einsum and not a product: its bits do not depend on the threads of a BLAS.
+        sums: Floats = np.einsum("il,im->lm", weighted, np.hstack([reach, member]))
+        return sums
+
+    def _push(self, sums: Floats) -> None:
+        size = 1
+        while self._parts and self._parts[-1][0] == size:
+            sums = self._parts.pop()[1] + sums
+            size *= 2
+        self._parts.append((size, sums))
+
+    def _total(self) -> tuple[Floats, Floats]:
+        total = self._parts[-1][1]
+        for _, part in reversed(self._parts[:-1]):
+            total = part + total
+        leaves = self.tree.n_leaves
+        return total[:, :leaves], total[:, leaves:]
+
+    def values(self, shrinkage: float = 0.0) -> Floats:
+        """Return the leaves' class shares.
+
+        They minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖² over class shares V, p being the leaves'
+        shares of the weight and f their class fractions. Where no such V separates the classes far enough the average
+        is squeezed towards the whole sample's class fractions, and comparing it with 1/K would only tell which class
+        is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and then drawn to
+        1/K until every V_l is a distribution again, which changes no predicted class.
+        """
+        gram, cross = self._total()
+        weight = float(gram.sum())
+        tree = self.tree
+        fractions = tree.value[tree.leaves]
+        pull = (shrinkage + _RIDGE * weight) * tree.weighted_n_node_samples[tree.leaves]
+        pull /= tree.weighted_n_node_samples[0]
+        value = _nearest_shares(gram + np.diag(pull), cross + pull[:, None] * fractions, fractions)
+        return _stretched(value, gram, cross, weight)
+
+
+def _nearest_shares(gram: Floats, cross: Floats, start: Floats) -> Floats:
+    """Minimise tr(Vᵀ G V) − 2 tr(Vᵀ B) over rows V_l in the simplex: accelerated projected gradient steps."""
+    step = 1 / float(np.linalg.eigvalsh(gram)[-1])
+    value = ahead = _on_simplex(start)
+    speed = 1.0
+    for _ in range(_STEPS):
+        after = _on_simplex(ahead - step * (gram @ ahead - cross))
+        move = after - value
+        if np.abs(move).max() < 1e-12:
+            return after
+        if float(np.sum((ahead - after) * move)) > 0:  # it has swung too far: start again from here
+            speed = 1.0
+        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+        ahead = after + (speed - 1) / faster * move
+        value, speed = after, faster
+    return value
+
+
+def _on_simplex(rows: Floats) -> Floats:
+    """Nearest distribution to each row."""
+    falling = -np.sort(-rows, axis=1)
+    excess = np.cumsum(falling, axis=1) - 1
+    count = np.arange(1, rows.shape[1] + 1)
+    last = (falling * count > excess).sum(axis=1) - 1
+    shift = excess[np.arange(len(rows)), last] / (last + 1)
+    nearest: Floats = np.maximum(rows - shift[:, None], 0.0)
+    nearest /= nearest.sum(axis=1, keepdims=True)
+    return nearest
+
+
+def _stretched(value: Floats, gram: Floats, cross: Floats, weight: float) -> Floats:
+    reach = gram.sum(axis=1) / weight
+    mean, classes = reach @ value, cross.sum(axis=0) / weight
+    away = value - mean
+    spread = float(np.sum(away * (gram @ away)))
+    slope = float(np.sum(away * cross)) / spread if spread > 0 else 1.0
+    stretched = classes + max(slope, 1.0) * away
+    middle = 1 / value.shape[1]
+    farthest = max(float((stretched - middle).max()) / (1 - middle), float((middle - stretched).max()) / middle, 1.0)
+    return _on_simplex(middle + (stretched - middle) / farthest)

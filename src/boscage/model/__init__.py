@@ -1,0 +1,1 @@
+"""A finished tree as data: checks, prediction and files."""

@@ -1,0 +1,88 @@
+"""Prediction with many trees: sums over the trees in their order, in the compiled half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boscage import _core
+from boscage.model.predict import _native_args, thread_count
+from boscage.tree import Floats, Int64s, Schema, Tree
+
+Bits = npt.NDArray[np.uint8]
+
+
+class ManyTrees(Sequence[Tree]):
+    """Trees over the same columns, and their compiled half, which is made when first needed.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        At least one.
+    """
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        self.trees = tuple(trees)
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.trees[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ManyTrees) and self.trees == other.trees
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"trees": self.trees}
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, which all trees share."""
+        return self.trees[0].schema
+
+    @cached_property
+    def needs_numbers(self) -> bool:
+        """Whether a missing value would make some test or leaf model meaningless."""
+        from boscage.engine.estimator import _needs_numbers
+
+        return any(map(_needs_numbers, self.trees))
+
+    @cached_property
+    def _native(self) -> Any:
+        return _core.Forest([tree._native for tree in self.trees])
+
+    def _args(self, X: Any) -> tuple[Any, ...]:
+        return _native_args(self.trees[0], X)
+
+    def proba(self, X: Any, exponent: float = 1.0, n_jobs: int | None = 1) -> Floats:
+        """Mean of what the trees predict, rows × K; if an exponent is given, raised to it and divided by the sum."""
+        found: Floats = self._native.proba(*self._args(X), float(exponent), self._threads(X, n_jobs))
+        return found
+
+    def sums(self, X: Any, chosen: Bits, n_jobs: int | None = 1) -> Floats:
+        """Sum of what trees predict, rows × K, each tree for the rows chosen for it.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Rows.
+        chosen : uint8 array of shape (trees, (n + 7) // 8)
+            Bits of the rows, as of ``np.packbits(…, bitorder="little")``.
+        """
+        found: Floats = self._native.sums(*self._args(X), chosen, self._threads(X, n_jobs))
+        return found
+
+    def apply(self, X: Any, n_jobs: int | None = 1) -> Int64s:
+        """Node number of the leaf of each row in each tree, rows × trees."""
+        found: Int64s = self._native.apply(*self._args(X), self._threads(X, n_jobs))
+        return found
+
+    def _threads(self, X: Any, n_jobs: int | None) -> int:
+        return thread_count(n_jobs, X.shape[0] * len(self.trees))

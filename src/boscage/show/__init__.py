@@ -1,0 +1,1 @@
+"""A tree for people and other programs: words, pictures, dictionaries and exports."""

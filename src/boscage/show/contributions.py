@@ -1,0 +1,134 @@
+"""How much each column moved the prediction of a row away from the root's class fractions or number."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from boscage.model import predict as _predict
+from boscage.tree import LINEAR, Floats, Tree
+
+
+class Contributions(NamedTuple):
+    """``base`` of shape (K,) and ``columns`` of shape (d, K) sum to the prediction."""
+
+    base: Floats
+    columns: Floats
+
+
+def plain_row(tree: Tree, x: Floats) -> Floats:
+    """Return the row with categories as the numbers that stand for them and missing values filled."""
+    row_map = tree.input_map
+    plain = x.astype(np.float64)
+    if row_map is None:
+        return plain
+    if row_map.code_offset is not None and row_map.codes is not None:
+        for j in np.flatnonzero(row_map.code_offset >= 0).tolist():
+            is_known = 0 <= plain[j] < tree.schema.n_categories[j] and plain[j] == int(plain[j])
+            plain[j] = row_map.codes[row_map.code_offset[j] + int(plain[j])] if is_known else np.nan
+    if row_map.fill is not None:
+        plain = np.where(np.isnan(plain), row_map.fill, plain)
+    return plain
+
+
+def contributions(tree: Tree, x: Floats) -> Contributions:
+    """Follow a row down the tree and give every change of the prediction to the columns that made it.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    x : array of shape (d,)
+        The row, categories as codes.
+    """
+    reach = _predict.decision_path(tree, x[None, :]).toarray()[0]
+    plain = plain_row(tree, x)
+    value: Floats = tree.value.copy()
+    value[tree.leaves] = tree.leaf_proba
+    columns = np.zeros((tree.n_features, tree.n_outputs))
+    base = np.zeros(tree.n_outputs)
+    if tree.leaf_models is not None:
+        _add_leaf_models(tree, plain, reach, value, columns)
+    inner = np.flatnonzero(~tree.is_leaf & (reach > 0))
+    axis, linear = inner[tree.feature[inner] >= 0], inner[tree.feature[inner] == LINEAR]
+    for children, towards in ((tree.children_left, -1.0), (tree.children_right, 1.0)):
+        moves = reach[children[inner], None] * (value[children[inner]] - value[inner])
+        np.add.at(columns, tree.feature[axis], moves[tree.feature[inner] >= 0])
+        if not len(linear):
+            continue
+        shares = _test_shares(tree, linear, plain, towards)
+        change = moves[tree.feature[inner] == LINEAR]
+        columns += shares.T @ change
+        base += (1 - shares.sum(axis=1).round()) @ change  # of tests without a column
+    return Contributions(value[0] + base, columns)
+
+
+def _normalised(parts: Floats, otherwise: Floats) -> Floats:
+    """Rows that sum to 1; rows of zeros, or of numbers too large to add, are replaced by the others' shares."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        totals = parts.sum(axis=1, keepdims=True)
+        is_good = (totals > 0) & np.isfinite(totals)
+        parts = np.where(is_good, parts, otherwise)
+        totals = parts.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(parts, totals, out=np.zeros_like(parts), where=totals > 0)
+    return shares
+
+
+def _away(tree: Tree, plain: Floats) -> Floats | None:
+    """Return the row's distance from the columns' means, 0 where it has no number; None without means."""
+    mean = tree.column_means
+    return None if mean is None else np.nan_to_num(plain - mean, nan=0.0)
+
+
+def _dense(matrix: Any, rows: Any) -> Floats:
+    part: Any = matrix[rows]
+    dense: Floats = part.toarray() if sparse.issparse(part) else part
+    return dense
+
+
+def _test_shares(tree: Tree, nodes: Any, plain: Floats, towards: float) -> Floats:
+    """Share of each column in the step to one side at linear tests, (nodes, d).
+
+    Columns that pushed the row to that side share it in proportion to θ_j·(x_j − mean_j); where none did, or the
+    means are not known, all share in proportion to |θ_j|·sd_j.
+    """
+    rows = tree.linear_row[nodes]
+    sizes = _dense(tree.term_sizes, rows)
+    away = _away(tree, plain)
+    if away is None:
+        return _normalised(sizes, sizes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        pushes = np.maximum(towards * _dense(tree.user_weights, rows) * away, 0.0)
+    return _normalised(pushes, sizes)
+
+
+def _add_leaf_models(tree: Tree, plain: Floats, reach: Floats, value: Floats, columns: Floats) -> None:
+    """Add what the linear models of leaves change; ``value`` of a leaf whose model sees no column becomes its answer.
+
+    The step from the leaf's class shares to the model's answer is shared in proportion to
+    Σ_k |B_kj − mean_k B_kj|·|x_j − mean_j|; from its number to that of the model, in proportion to Σ_k |B_kj|·|x_j −
+    mean_j|.
+    """
+    models = tree.leaf_models
+    assert models is not None
+    leaves = tree.leaves[reach[tree.leaves] > 0]
+    index = tree.leaf_index[leaves]
+    scores = models.coef[index] @ plain + models.intercept[index]
+    if tree.target == "numbers":
+        answer = scores
+        if models.low is not None and models.high is not None:
+            answer = np.clip(scores, models.low[index], models.high[index])
+        effects = np.abs(models.coef[index]).sum(axis=1)
+    else:
+        answer = np.exp(scores - scores.max(axis=1, keepdims=True))
+        answer /= answer.sum(axis=1, keepdims=True)
+        effects = np.abs(models.coef[index] - models.coef[index].mean(axis=1, keepdims=True)).sum(axis=1)
+    spread, away = tree.column_spreads, _away(tree, plain)
+    sizes = effects if spread is None else effects * spread
+    otherwise = np.where(sizes.any(axis=1, keepdims=True), sizes, effects)
+    shares = _normalised(sizes if away is None else effects * np.abs(away), otherwise)
+    columns += shares.T @ (reach[leaves, None] * (answer - value[leaves]))
+    is_constant = ~shares.any(axis=1)
+    value[leaves[is_constant]] = answer[is_constant]
