@@ -38,7 +38,8 @@ struct OutputFacts {
 // The outputs of some rows; a single one needs no memory of its own.
 class Outputs {
  public:
-  explicit Outputs(size_t count = 0) : size_(count), many_(count > 1 ? count : 0) {}
+  Outputs() = default;
+  explicit Outputs(size_t count) : size_(count), many_(count > 1 ? count : 0) {}
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -50,7 +51,7 @@ class Outputs {
   const OutputFacts& operator[](size_t j) const { return begin()[j]; }
 
  private:
-  size_t size_;
+  size_t size_ = 0;
   OutputFacts one_;
   std::vector<OutputFacts> many_;
 };
