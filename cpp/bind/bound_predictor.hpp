@@ -1,7 +1,7 @@
 // A Predictor that keeps its Python arrays alive, and rows from Python as the core reads them.
 #pragma once
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
 #include "predict/predict.hpp"

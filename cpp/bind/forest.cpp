@@ -3,9 +3,9 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "bound_predictor.hpp"
+#include "bind/bound_predictor.hpp"
+#include "bind/run.hpp"
 #include "data/bags.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "arrays.hpp"
-#include "run.hpp"
+#include "bind/arrays.hpp"
+#include "bind/run.hpp"
 
 namespace boscage::bind {
 namespace {

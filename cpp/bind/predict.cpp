@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "bound_predictor.hpp"
-#include "run.hpp"
+#include "bind/bound_predictor.hpp"
+#include "bind/run.hpp"
 
 namespace boscage::bind {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bound_predictor.hpp"
+#include "bind/bound_predictor.hpp"
+#include "bind/run.hpp"
 #include "refine/hash.hpp"
 #include "refine/leaf_models.hpp"
 #include "refine/polish.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

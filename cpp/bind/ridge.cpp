@@ -2,9 +2,9 @@
 #include <limits>
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/run.hpp"
 #include "refine/ridge_leaves.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

@@ -1,5 +1,5 @@
 // Stochastic linear trees: growing them, and the solver alone.
-#include "stochastic.hpp"
+#include "bind/grow/stochastic.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -8,10 +8,10 @@
 #include <optional>
 #include <type_traits>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/run.hpp"
 #include "families/stochastic/memory.hpp"
-#include "grow.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

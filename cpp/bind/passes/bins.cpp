@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/passes/grids.hpp"
+#include "bind/run.hpp"
 #include "families/axis/bin_counts.hpp"
-#include "grids.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

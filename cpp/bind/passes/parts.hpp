@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/run.hpp"
 #include "families/stochastic/batches.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

@@ -5,8 +5,8 @@
 
 #include <stdexcept>
 
-#include "arrays.hpp"
-#include "grow.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
 #include "grow/prune.hpp"
 #include "grow/recut.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 #include "data/number_grid.hpp"
 
 namespace boscage::bind {

@@ -4,11 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "arrays.hpp"
-#include "grow.hpp"
-#include "run.hpp"
-#include "table.hpp"
-#include "target.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/grow/table.hpp"
+#include "bind/grow/target.hpp"
+#include "bind/run.hpp"
 
 namespace boscage::bind {
 

@@ -1,7 +1,7 @@
 // The user's rows, dense or CSR, as growth in memory borrows them: the arrays must outlive it.
 #pragma once
 
-#include "bound_predictor.hpp"
+#include "bind/bound_predictor.hpp"
 #include "data/rows.hpp"
 
 namespace boscage::bind {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/grow/target.hpp"
 #include "families/stochastic/memory.hpp"
-#include "grow.hpp"
-#include "target.hpp"
 
 namespace boscage::bind {
 

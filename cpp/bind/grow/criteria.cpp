@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 
 namespace boscage::bind {
 

@@ -3,14 +3,14 @@
 
 #include <nanobind/stl/string.h>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/grow/stochastic.hpp"
+#include "bind/passes/grids.hpp"
+#include "bind/passes/parts.hpp"
+#include "bind/run.hpp"
 #include "data/survey.hpp"
 #include "families/axis/batches.hpp"
-#include "grids.hpp"
-#include "grow.hpp"
-#include "parts.hpp"
-#include "run.hpp"
-#include "stochastic.hpp"
 
 namespace boscage::bind {
 

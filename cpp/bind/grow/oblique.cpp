@@ -1,7 +1,11 @@
 // Growing oblique trees in memory: arrays and a family's settings in, the flat tree out.
 #include <nanobind/stl/string.h>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/grow/table.hpp"
+#include "bind/grow/target.hpp"
+#include "bind/run.hpp"
 #include "families/oblique/co2.hpp"
 #include "families/oblique/coordinate.hpp"
 #include "families/oblique/family.hpp"
@@ -9,10 +13,6 @@
 #include "families/oblique/soft/dense_entropy.hpp"
 #include "families/oblique/soft/lbfgs.hpp"
 #include "families/oblique/wodt.hpp"
-#include "grow.hpp"
-#include "run.hpp"
-#include "table.hpp"
-#include "target.hpp"
 
 namespace boscage::bind {
 

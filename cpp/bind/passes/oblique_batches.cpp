@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/grow.hpp"
+#include "bind/passes/parts.hpp"
+#include "bind/run.hpp"
 #include "families/oblique/batches.hpp"
 #include "families/oblique/pass.hpp"
-#include "grow.hpp"
-#include "parts.hpp"
-#include "run.hpp"
 
 namespace boscage::bind {
 

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 #include "data/target.hpp"
 
 namespace boscage::bind {

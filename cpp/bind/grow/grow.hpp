@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
 #include "grow/grown.hpp"
 #include "grow/growth.hpp"
 

@@ -1,13 +1,13 @@
 // Growing in memory: arrays and settings in, the flat tree out.
-#include "grow.hpp"
+#include "bind/grow/grow.hpp"
 
 #include <nanobind/stl/string.h>
 
-#include "arrays.hpp"
+#include "bind/arrays.hpp"
+#include "bind/grow/table.hpp"
+#include "bind/grow/target.hpp"
+#include "bind/run.hpp"
 #include "families/axis/axis.hpp"
-#include "run.hpp"
-#include "table.hpp"
-#include "target.hpp"
 
 namespace boscage::bind {
 
