@@ -9,7 +9,7 @@
 
 #include "online/hashed_weights.hpp"
 #include "online/scaling.hpp"
-#include "online/state.hpp"
+#include "online/state/fields.hpp"
 
 namespace boscage::online {
 

@@ -9,7 +9,7 @@
 
 #include "online/constants.hpp"
 #include "online/rows.hpp"
-#include "online/state.hpp"
+#include "online/state/fields.hpp"
 
 namespace boscage::online {
 

@@ -10,7 +10,7 @@
 
 #include "online/hashed_weights.hpp"
 #include "online/rows.hpp"
-#include "online/state.hpp"
+#include "online/state/fields.hpp"
 
 namespace boscage::online {
 

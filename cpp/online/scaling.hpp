@@ -6,7 +6,7 @@
 #pragma once
 
 #include "online/rows.hpp"
-#include "online/state.hpp"
+#include "online/state/fields.hpp"
 
 namespace boscage::online {
 

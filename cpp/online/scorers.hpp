@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "online/rows.hpp"
-#include "online/state.hpp"
+#include "online/state/fields.hpp"
 
 namespace boscage::online {
 

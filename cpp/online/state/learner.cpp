@@ -1,8 +1,8 @@
 // Saving, restoring and measuring the learner.
+#include "online/learner.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "online/learner.hpp"
 
 namespace boscage::online {
 

@@ -1,8 +1,8 @@
 // Saving and restoring the scorers.
+#include "online/scorers.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "online/scorers.hpp"
 
 namespace boscage::online {
 
