@@ -84,6 +84,7 @@ lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CPP)
 	! grep -rlE '#include *[<"](Python\.h|nanobind/)' cpp --include='*.hpp' --include='*.cpp' | grep -v '^cpp/bind/'
+	$(BIN)/python packaging/check_layers.py
 	$(BIN)/codespell $(wildcard src cpp tests benchmarks docs examples packaging *.md *.cff)
 	$(BIN)/mypy
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml

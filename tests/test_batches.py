@@ -27,9 +27,9 @@ from boscage.batches.reduction import Part, join, total
 from boscage.batches.rows import BLOCK_ROWS, Rows, in_blocks
 from boscage.batches.source import open_source
 from boscage.batches.threads import Workers
-from boscage.data.csv import read_csv
 from boscage.data.weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.datasets import DataFileError
+from boscage.datasets._csv import read_csv
 
 
 def saved(tree, folder):

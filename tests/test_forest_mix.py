@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.datasets import load_wine, make_classification
 
 from boscage import ForestMix, IncompatibleParts, TopDownTreeClassifier, WeightedOblique
-from boscage._number_criteria import NumberCriterion
 from boscage.base.component import check_compatible, names, resolve
+from boscage.criteria._numbers import NumberCriterion
 from boscage.data.validation import fit_data
 from boscage.data.weights import snap_weights
 from boscage.engine.grow import Job, Limits

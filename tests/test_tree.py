@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from scipy import sparse
 
 from boscage import TopDownTreeClassifier
-from boscage.engine.importances import feature_importances
+from boscage.model.importances import feature_importances
 from boscage.tree import LEAF, LINEAR, InputMap, LeafModels, Schema, Tree
 from strategies import random_tree, trees
 

@@ -15,4 +15,14 @@ BOSCAGE_CLONES void add_scaled(double factor, const double* x, int64_t size, dou
   for (int64_t j = 0; j < size; ++j) sum[j] += factor * x[j];
 }
 
+// 0 times NaN or infinity is NaN, and stays in the sum.
+BOSCAGE_CLONES bool is_finite_row(const double* row, int64_t width) {
+  Lanes total{};
+  int64_t j = 0;
+  for (; j + kLanes <= width; j += kLanes) total += 0.0 * load(row + j);
+  double rest = 0;
+  for (; j < width; ++j) rest += 0.0 * row[j];
+  return sum(total) + rest == 0;
+}
+
 }  // namespace boscage

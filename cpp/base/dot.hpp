@@ -36,6 +36,8 @@ void dot_rows(const double* weights, const double* X, int64_t row_stride, int64_
 double wide_dot(const double* a, const double* b, int64_t size);
 // sum += factor * x.
 void add_scaled(double factor, const double* x, int64_t size, double* sum);
+// Is every number finite?
+bool is_finite_row(const double* row, int64_t width);
 
 // values[k] stands at column[k] of a sparse vector; dense has an entry for every column.
 template <class Index>

@@ -15,7 +15,6 @@
 #include "base/dot.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
-#include "predict/linear.hpp"
 
 namespace boscage {
 

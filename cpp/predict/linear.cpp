@@ -29,23 +29,11 @@ BOSCAGE_CLONES void walk_kernel(const LinearNode* nodes, const double* weights, 
   }
 }
 
-// 0 times NaN or infinity is NaN, and stays in the sum.
-BOSCAGE_CLONES bool finite_kernel(const double* row, int64_t width) {
-  Lanes total{};
-  int64_t j = 0;
-  for (; j + kLanes <= width; j += kLanes) total += 0.0 * load(row + j);
-  double rest = 0;
-  for (; j < width; ++j) rest += 0.0 * row[j];
-  return sum(total) + rest == 0;
-}
-
 }  // namespace
 
 void walk_linear(const std::vector<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
                  int64_t count, int32_t* leaves) {
   walk_kernel(nodes.data(), weights, width, rows, count, leaves);
 }
-
-bool is_finite_row(const double* row, int64_t width) { return finite_kernel(row, width); }
 
 }  // namespace boscage

@@ -18,7 +18,4 @@ struct LinearNode {
 void walk_linear(const std::vector<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
                  int64_t count, int32_t* leaves);
 
-// Is every number finite?
-bool is_finite_row(const double* row, int64_t width);
-
 }  // namespace boscage

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/rng.hpp"
-#include "families/oblique/soft/block_sum.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage::refine {
 

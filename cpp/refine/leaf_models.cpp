@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 #include "refine/product.hpp"
 
 namespace boscage::refine {

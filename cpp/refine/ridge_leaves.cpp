@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "families/oblique/eigen.hpp"
+#include "numeric/linear_algebra.hpp"
 
 namespace boscage::refine {
 
@@ -214,7 +214,7 @@ double Models::fit(Node& node, const Node* parent) {
         const double covariance = sums.zz[at(j * d + k)] / total - node.mean[at(j)] * node.mean[at(k)];
         correlation[a * p + b] = correlation[b * p + a] = covariance / (node.spread[at(j)] * node.spread[at(k)]);
       }
-    const Eigen eigen = eigen_of(std::move(correlation), p, [&] { return control_.stopped(); });
+    const Eigen eigen = symmetric_eigen(std::move(correlation), p, [&] { return control_.stopped(); });
     control_.check();
     std::vector<double> rotated(p * at(m));
     for (int64_t o = 0; o < m; ++o)

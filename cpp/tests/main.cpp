@@ -1,7 +1,7 @@
 #include <cstring>
 #include <thread>
 
-#include "check.hpp"
+#include "tests/check.hpp"
 
 namespace {
 // Read past the end of an array: proof that the sanitizer build really watches.

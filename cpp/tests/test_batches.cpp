@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "families/stochastic/batches.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::stochastic;

@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "criteria/criteria.hpp"
 #include "data/number_grid.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 

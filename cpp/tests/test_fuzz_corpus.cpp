@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
 #include "fuzz/targets.hpp"
+#include "tests/check.hpp"
 
 TEST("every input of the fuzz corpus keeps the promises") {
   for (const auto& [name, target] : boscage::fuzz::kTargets) {

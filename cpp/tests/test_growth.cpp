@@ -3,11 +3,11 @@
 #include <numeric>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "families/axis/axis.hpp"
 #include "grow/grown.hpp"
 #include "grow/prune.hpp"
 #include "grow/recut.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 

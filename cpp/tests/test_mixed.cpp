@@ -5,9 +5,9 @@
 #include "base/dot.hpp"
 #include "base/lanes.hpp"
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "families/mixed/soft_squares.hpp"
 #include "families/mixed/tile_kernel.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 

@@ -5,18 +5,18 @@
 
 #include "base/dot.hpp"
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "families/oblique/batches.hpp"
 #include "families/oblique/column_scale.hpp"
-#include "families/oblique/eigen.hpp"
 #include "families/oblique/few_terms.hpp"
 #include "families/oblique/soft/dense_entropy.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
 #include "families/oblique/soft/sparse_entropy.hpp"
 #include "families/oblique/soft/two_levels.hpp"
 #include "grow/cut.hpp"
+#include "numeric/lbfgs.hpp"
+#include "numeric/linear_algebra.hpp"
 #include "predict/linear.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 
@@ -138,7 +138,7 @@ TEST("L-BFGS finds the bottom of a crooked valley") {
 
 TEST("a search for eigenvectors ends when it is told") {
   int asked = 0;
-  eigen_of({2, 1, 0, 1, 2, 1, 0, 1, 2}, 3, [&] { return ++asked == 2; });
+  symmetric_eigen({2, 1, 0, 1, 2, 1, 0, 1, 2}, 3, [&] { return ++asked == 2; });
   CHECK(asked == 2);
 }
 
@@ -147,7 +147,7 @@ TEST("eigenvectors of a symmetric matrix") {
   std::vector<double> matrix(d * d);
   for (size_t p = 0; p < d; ++p)
     for (size_t q = 0; q <= p; ++q) matrix[p * d + q] = matrix[q * d + p] = normal(3, p, q);
-  const Eigen eigen = eigen_of(matrix, d, [] { return false; });
+  const Eigen eigen = symmetric_eigen(matrix, d, [] { return false; });
   for (size_t k = 0; k < d; ++k) {
     const double* v = &eigen.vectors[k * d];
     for (size_t p = 0; p < d; ++p) {

@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "online/distinct.hpp"
 #include "online/learner.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::online;

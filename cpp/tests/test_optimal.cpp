@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "optimal/bounds.hpp"
 #include "optimal/cache.hpp"
 #include "optimal/optimal.hpp"
 #include "optimal/sweep.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::optimal;

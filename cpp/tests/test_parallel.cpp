@@ -11,7 +11,7 @@
 
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
-#include "check.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 

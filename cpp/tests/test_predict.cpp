@@ -1,8 +1,8 @@
 #include <cmath>
 #include <limits>
 
-#include "check.hpp"
 #include "predict/predict.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 

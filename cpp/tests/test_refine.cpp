@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "refine/hash.hpp"
 #include "refine/leaf_models.hpp"
 #include "refine/polish.hpp"
 #include "refine/product.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::refine;

@@ -7,8 +7,8 @@
 
 #include "base/rng.hpp"
 #include "base/shared_lock.hpp"
-#include "check.hpp"
 #include "online/learner.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::online;

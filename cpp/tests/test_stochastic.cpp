@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "check.hpp"
 #include "families/stochastic/lookahead.hpp"
 #include "families/stochastic/memory.hpp"
-#include "families/stochastic/reduce.hpp"
+#include "numeric/pairwise_sum.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 using namespace boscage::stochastic;

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from boscage.engine.record import Record, default_array, frozen_array
+from boscage.base.record import Record, default_array, frozen_array
 
 if TYPE_CHECKING:
     from boscage.edit import TreeEdit

@@ -11,8 +11,8 @@
 #include "families/oblique/family.hpp"
 #include "families/oblique/householder.hpp"
 #include "families/oblique/soft/dense_entropy.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
 #include "families/oblique/wodt.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage::bind {
 

@@ -120,7 +120,7 @@ class StochasticPass {
         shape_.classes,
         values};
     std::vector<st::RouteSums<T>> adders(static_cast<size_t>(threads), st::RouteSums<T>(route_, frame_, shape_));
-    const int64_t first_row = first_block * st::kBlockRows;
+    const int64_t first_row = first_block * kBlockRows;
     return sum_over(X, first_block, route_.size(shape_), threads,
                     [&](int64_t begin, int64_t end, int thread, double* out) {
                       adders[static_cast<size_t>(thread)].add(rows, begin, end, first_row, out);
@@ -258,7 +258,7 @@ class AxisGrowth {
 }  // namespace
 
 void bind_batches(nb::module_& module) {
-  module.attr("BLOCK_ROWS") = st::kBlockRows;
+  module.attr("BLOCK_ROWS") = kBlockRows;
   nb::class_<NumberRange>(module, "NumberRange", "Range of each output, total weight; of classes nothing.")
       .def(
           "__init__",

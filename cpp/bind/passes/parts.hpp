@@ -20,7 +20,7 @@ using Parts = std::tuple<nb::object, nb::object, nb::object>;
 inline std::vector<double> copy(const In1<double>& array) { return {array.data(), array.data() + array.size()}; }
 
 // (levels, indices, sums) of the parts of a reduction.
-inline Parts give_parts(const stochastic::PairwiseSum& sum, size_t size) {
+inline Parts give_parts(const PairwiseSum& sum, size_t size) {
   std::vector<int64_t> levels, indices;
   std::vector<double> sums;
   for (const auto& part : sum.parts()) {
@@ -39,10 +39,10 @@ constexpr size_t kShortPass = 1 << 15;
 // Sums of blocks: add(begin, end, thread, sums) of each.
 template <class T, class Add>
 Parts sum_over(const Strided2<T>& X, int64_t first_block, size_t size, int threads, Add add) {
-  std::optional<stochastic::PairwiseSum> sum;
+  std::optional<PairwiseSum> sum;
   run(X.size() <= kShortPass, nb::none(), [&](Control& control) {
     Pool pool(threads);
-    sum = stochastic::sum_rows(static_cast<int64_t>(X.shape(0)), first_block, size, pool, control, add);
+    sum = sum_rows(static_cast<int64_t>(X.shape(0)), first_block, size, pool, control, add);
   });
   return give_parts(*sum, size);
 }

@@ -7,8 +7,8 @@
 #include "criteria/running_gain.hpp"
 #include "families/axis/category_scan.hpp"
 #include "families/axis/column_scan.hpp"
-#include "families/oblique/soft/minimise.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
+#include "numeric/minimise.hpp"
 
 namespace boscage::mixed {
 

@@ -9,7 +9,7 @@
 
 #include "families/mixed/mixed.hpp"
 #include "families/mixed/offer.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage::mixed {
 

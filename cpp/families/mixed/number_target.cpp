@@ -5,7 +5,7 @@
 #include "families/axis/category_scan.hpp"
 #include "families/axis/column_scan.hpp"
 #include "families/mixed/soft_squares.hpp"
-#include "families/oblique/soft/minimise.hpp"
+#include "numeric/minimise.hpp"
 
 namespace boscage::mixed {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/lanes.hpp"
-#include "families/stochastic/eigen.hpp"
+#include "numeric/linear_algebra.hpp"
 
 namespace boscage::mixed {
 
@@ -19,9 +19,9 @@ bool solve(std::vector<double>& matrix, size_t size, double penalty, double* x) 
   const double added = penalty + kLeastDiagonal * trace / static_cast<double>(size);
   if (!(added > 0) || !std::isfinite(added)) return false;
   for (size_t i = 0; i < size; ++i) matrix[i * size + i] += added;
-  if (!stochastic::cholesky(matrix, size)) return false;
-  stochastic::solve_lower(matrix, size, x);
-  stochastic::solve_upper(matrix, size, x);
+  if (!cholesky(matrix, size)) return false;
+  solve_lower(matrix, size, x);
+  solve_upper(matrix, size, x);
   return true;
 }
 

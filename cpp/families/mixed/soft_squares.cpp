@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "families/oblique/soft/expit.hpp"
+#include "numeric/expit.hpp"
 
 namespace boscage::mixed {
 

@@ -4,7 +4,7 @@
 
 #include "base/dot.hpp"
 #include "base/rng.hpp"
-#include "families/oblique/eigen.hpp"
+#include "numeric/linear_algebra.hpp"
 
 namespace boscage {
 
@@ -77,10 +77,12 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   if (!(trace > kNoVariance)) return {};
-  return leading_vector(std::move(covariance), d, [&] {
+  auto leading = leading_eigen(covariance, d, 1, [&] {
     control.check();
     return false;
   });
+  make_largest_positive(leading.vectors.data(), d);
+  return std::move(leading.vectors);
 }
 
 // The unit vector u of the reflection x - 2 u (u.x) that takes a class's leading direction to the first axis; empty

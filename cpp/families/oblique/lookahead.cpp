@@ -7,9 +7,9 @@
 
 #include "base/dot.hpp"
 #include "families/oblique/columns.hpp"
-#include "families/oblique/eigen.hpp"
-#include "families/oblique/soft/minimise.hpp"
 #include "families/oblique/soft/two_levels.hpp"
+#include "numeric/linear_algebra.hpp"
+#include "numeric/minimise.hpp"
 
 namespace boscage {
 
@@ -69,7 +69,7 @@ Vector whitener(Vector covariance, size_t d, const IsOver& is_over) {
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   for (size_t j = 0; j < d; ++j) covariance[j * d + j] += kRidge * trace / static_cast<double>(d);
-  const Eigen eigen = eigen_of(std::move(covariance), d, is_over);
+  const Eigen eigen = symmetric_eigen(std::move(covariance), d, is_over);
   Vector out(d * d, 0.0);
   for (size_t k = 0; k < d; ++k) {
     const double scale = 1 / std::sqrt(std::max(eigen.values[k], 1e-300));
@@ -144,7 +144,8 @@ class LookAhead {
       const double share = node.total()[c] / node.weight();
       const auto apart = [&](size_t i) { return weight(i) * ((node.local()[i].label == c ? 1.0 : 0.0) - share); };
       const Vector whitened = product(product(whiten, moments_.matrix(apart, is_over_), d()), whiten, d());
-      const Eigen eigen = eigen_of(whitened, d(), is_over_);
+      Eigen eigen = symmetric_eigen(whitened, d(), is_over_);
+      for (size_t k = 0; k < d(); ++k) make_largest_positive(&eigen.vectors[k * d()], d());
       if (is_over_()) return {};  // what came of it may be half done
       add_pairs(eigen, whiten, pairs);
     }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/dot.hpp"
-#include "families/oblique/soft/expit.hpp"
+#include "numeric/expit.hpp"
 
 namespace boscage {
 

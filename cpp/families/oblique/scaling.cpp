@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/lanes.hpp"
-#include "families/oblique/soft/block_sum.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage {
 

@@ -6,8 +6,8 @@
 #include "base/rng.hpp"
 #include "families/oblique/few_terms.hpp"
 #include "families/oblique/soft/dense_entropy.hpp"
-#include "families/oblique/soft/minimise.hpp"
 #include "families/oblique/soft/sparse_entropy.hpp"
+#include "numeric/minimise.hpp"
 
 namespace boscage {
 

@@ -5,7 +5,7 @@
 
 #include "families/oblique/column_scale.hpp"
 #include "families/oblique/family.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage {
 

@@ -15,10 +15,10 @@
 #include "base/parallel.hpp"
 #include "families/stochastic/divide.hpp"
 #include "families/stochastic/frame.hpp"
-#include "families/stochastic/reduce.hpp"
 #include "families/stochastic/route_kernel.hpp"
 #include "families/stochastic/sums.hpp"
 #include "grow/pass_growth.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage::stochastic {
 
@@ -129,27 +129,6 @@ void for_rows(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, A
     if (!rows.weight.empty()) tile.weight = rows.weight.subspan(static_cast<size_t>(at), static_cast<size_t>(count));
     for (int64_t i = 0; i < count; ++i) add(tile, i);
   }
-}
-
-// Sums over the blocks of some rows, reduced as far as they are neighbours: add(begin, end, thread, sums) of a block.
-template <class Add>
-PairwiseSum sum_rows(int64_t rows, int64_t first_block, size_t size, Pool& pool, const Control& control, Add add) {
-  // Blocks that are summed before they are reduced: many, for threads to share, while their sums are small.
-  const int64_t blocks = block_count(rows), few = 4 * pool.threads();
-  const int64_t round = std::max(few, std::min<int64_t>(64, (1 << 18) / static_cast<int64_t>(size + 1)));
-  PairwiseSum sum(first_block);
-  for (int64_t first = 0; first < blocks; first += round) {
-    std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));
-    pool.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t slot, int thread) {
-      control.check();
-      auto& mine = slots[static_cast<size_t>(slot)];
-      mine.assign(size, 0.0);
-      const int64_t begin = (first + slot) * kBlockRows;
-      add(begin, std::min(begin + kBlockRows, rows), thread, mine.data());
-    });
-    for (auto& slot : slots) sum.push(std::move(slot));
-  }
-  return sum;
 }
 
 }  // namespace boscage::stochastic

@@ -10,7 +10,6 @@
 
 #include "base/dot.hpp"
 #include "data/row_map.hpp"
-#include "families/stochastic/reduce.hpp"
 
 namespace boscage::stochastic {
 
@@ -39,20 +38,11 @@ void for_entries(const Rows& X, int64_t row, Visit visit) {
 template <class Rows, class Add>
 std::vector<double> sum_blocks(const TrainingRows<Rows>& rows, size_t size, Pool& pool, const Control& control,
                                Add add) {
-  const int64_t blocks = block_count(rows.size()), round = 4 * pool.threads();
-  PairwiseSum sum;
-  for (int64_t first = 0; first < blocks; first += round) {
-    std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));
-    pool.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t slot, int) {
-      control.check();
-      auto& mine = slots[static_cast<size_t>(slot)];
-      mine.assign(size, 0.0);
-      const int64_t begin = (first + slot) * kBlockRows, end = std::min(begin + kBlockRows, rows.size());
-      for (int64_t row = begin; row < end; ++row) add(row, mine.data());
-    });
-    for (auto& slot : slots) sum.push(std::move(slot));
-  }
-  return sum.total();
+  return sum_rows(rows.size(), 0, size, pool, control,
+                  [&](int64_t begin, int64_t end, int, double* sums) {
+                    for (int64_t row = begin; row < end; ++row) add(row, sums);
+                  })
+      .total();
 }
 
 }  // namespace

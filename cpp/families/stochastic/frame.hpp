@@ -15,14 +15,9 @@
 #include "data/rows.hpp"
 #include "families/stochastic/dense_kernel.hpp"
 #include "families/stochastic/units.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage::stochastic {
-
-// Sums are made over blocks of this many rows of the global row order and reduced pairwise by block number, so
-// that threads, batches and clusters all give the same bytes.
-constexpr int64_t kBlockRows = 4096;
-
-inline int64_t block_count(int64_t rows) { return (rows + kBlockRows - 1) / kBlockRows; }
 
 enum class Scale { standard, unit, none };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "families/stochastic/lookahead.hpp"
-#include "families/stochastic/reduce.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage::stochastic {
 
@@ -78,19 +78,9 @@ NodeBlock MemoryGrowth<Rows>::block_of(const Held& held, int64_t block) const {
 template <class Rows>
 template <class Add>
 std::vector<double> MemoryGrowth<Rows>::sum_over(const Held& held, size_t size, Add add) {
-  const int64_t blocks = block_count(rows_.size()), round = 4 * pool_.threads();
-  PairwiseSum sum;
-  for (int64_t first = 0; first < blocks; first += round) {
-    std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));
-    pool_.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t slot, int) {
-      control_.check();
-      auto& mine = slots[static_cast<size_t>(slot)];
-      mine.assign(size, 0.0);
-      add(block_of(held, first + slot), mine.data());
-    });
-    for (auto& slot : slots) sum.push(std::move(slot));
-  }
-  return sum.total();
+  return sum_rows(rows_.size(), 0, size, pool_, control_,
+                  [&](int64_t begin, int64_t, int, double* sums) { add(block_of(held, begin / kBlockRows), sums); })
+      .total();
 }
 
 template <class Rows>

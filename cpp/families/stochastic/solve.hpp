@@ -13,10 +13,12 @@
 
 #include "base/parallel.hpp"
 #include "criteria/criteria.hpp"
-#include "families/stochastic/eigen.hpp"
 #include "grow/split.hpp"
+#include "numeric/linear_algebra.hpp"
 
 namespace boscage::stochastic {
+
+using Vector = std::vector<double>;
 
 struct NodeSums {
   int32_t classes = 0;

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import colorsys
 
-from boscage.tree import Floats
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
 
 # Distinct also to colour-blind readers; more classes than these get evenly spaced hues.
 _PALETTE = (

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage._number_criteria import NumberCriterion
 from boscage.batches.numbers import NO_NUMBERS, NumberRange, native_target
 from boscage.batches.reading import Passes
 from boscage.batches.rows import Rows
+from boscage.criteria._numbers import NumberCriterion
 
 if TYPE_CHECKING:
     from boscage.engine.grow import Job, Limits

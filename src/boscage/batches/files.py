@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boscage.data.csv import CsvFiles
+from boscage.datasets._csv import CsvFiles
 
 _FORMATS = {
     ".parquet": "parquet",

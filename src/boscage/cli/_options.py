@@ -11,8 +11,8 @@ import typer
 from boscage.base.terminal import tell
 
 if TYPE_CHECKING:
-    from boscage.data.tables import Table, TrainingData
     from boscage.data.tasks import TaskKind
+    from boscage.datasets._tables import Table, TrainingData
 
 DATA_HELP = "CSV, TSV, Parquet or npz file, or the name of a data set such as iris."
 _MODEL_HELP = "Model file written by `boscage fit` or by save()."
@@ -72,7 +72,7 @@ def read_training_data(
     drop: list[str] | None = None,
 ) -> TrainingData:
     """Read the rows to learn from, and tell what was decided about them."""
-    from boscage.data.tables import read_table, training_data
+    from boscage.datasets._tables import read_table, training_data
 
     table = read_table(data, text=categorical or (), drop=drop or ())
     rows = training_data(table, target, weight=weight, categorical=categorical or (), task=task)
@@ -83,7 +83,7 @@ def read_training_data(
 
 def table_for(model: Any, data: str, drop: list[str] | None) -> Table:
     """Read a table; columns in which the model knows categories of text are read as text."""
-    from boscage.data.tables import read_table
+    from boscage.datasets._tables import read_table
     from boscage.model.predictions import model_columns
 
     _, names, categories = model_columns(model)

@@ -53,7 +53,7 @@ def compare(
     time, and writes compare.json, compare.png and compare.html, a page with the best tree of each family. A star marks
     what is significantly worse than the best.
     """
-    from boscage.base.long_runs import print_comparison, run_contenders, store_comparison
+    from boscage.cli._long_runs import print_comparison, run_contenders, store_comparison
     from boscage.compare import METRICS, Settings, Task, contenders
     from boscage.compare._metrics import check_metric
 

@@ -12,8 +12,8 @@ from boscage.cli import _options as opt
 from boscage.cli._models import MODELS, check_task, known_model, make_model, only_task
 
 if TYPE_CHECKING:
-    from boscage.data.tables import TrainingData
     from boscage.data.tasks import TaskKind
+    from boscage.datasets._tables import TrainingData
 
 _BIG_FILE = 2_000_000_000
 _MODELS_HELP = f"Kind of model: {', '.join(MODELS)}."

@@ -30,7 +30,7 @@ def reproduce(
 
     An interrupted run goes on where it stopped when it is started again with the same folder.
     """
-    from boscage.base.long_runs import reproduce_paper
+    from boscage.cli._long_runs import reproduce_paper
     from boscage.experiments import PAPERS
     from boscage.experiments._runner import BUDGETS, chosen_pieces
 

@@ -1,4 +1,4 @@
-"""Small data sets inside the package, and one door to larger ones.
+"""Small data sets inside the package, and a loader of larger ones.
 
 `load_dataset` looks a name up among the embedded sets, then in the folder named by the environment
 variable ``BOSCAGE_DATA``, then on OpenML. The file layout is described in the documentation, page "Data".

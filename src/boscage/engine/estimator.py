@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
 from boscage.data.validation import Dataset, predict_data, set_data_attributes
-from boscage.engine.importances import feature_importances
 from boscage.engine.tree_views import TreeViews, of_one_fit
 from boscage.model import predict as _predict
+from boscage.model.importances import feature_importances
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
 
@@ -70,7 +70,7 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
         rows = predict_data(self, X, accept_sparse=True)
         if tree is not self.tree_:  # checked against the columns of another fit
             return self._rows(X)
-        if _needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
+        if _predict.needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
                 f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
                 "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
@@ -261,10 +261,3 @@ class TreeRegressor(Regressor, TreeEstimator):
 
     def _classes(self) -> None:
         return None
-
-
-def _needs_numbers(tree: Tree) -> bool:
-    """Whether a missing value would make some test or leaf model meaningless."""
-    if tree.input_map is not None and tree.input_map.fill is not None:
-        return False
-    return bool(tree.weights.shape[0]) or tree.leaf_models is not None

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from boscage._number_criteria import NumberCriterion
 from boscage.base.progress import Progress
+from boscage.criteria._numbers import NumberCriterion
 from boscage.data.distinct import fold_numbers, take_rows
 from boscage.data.validation import Dataset
 from boscage.engine.grow import Job

@@ -15,15 +15,15 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage import _core
-from boscage._number_criteria import NumberCriterion
 from boscage.base.numbers import MOST
+from boscage.criteria._numbers import NumberCriterion
 from boscage.tree import InputMap, Routing, Tree
 
 if TYPE_CHECKING:
     from boscage.criteria import Criterion
     from boscage.data.validation import Dataset
     from boscage.growth import Growth
-    from boscage.splits import ProposingFamily, SplitFamily
+    from boscage.splits import SplitFamily
 
 Floats = npt.NDArray[np.float64]
 
@@ -130,31 +130,3 @@ def tree_of(
         schema=data.schema,
         target="numbers" if data.is_regression else "classes",
     )
-
-
-def grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
-    """Grow a hard tree from the directions a Python family proposes, one node at a time.
-
-    The family only proposes; thresholds along its directions, gains and the order of growth are the core's.
-    """
-    from boscage.splits import NodeData
-
-    X, y = job.data.X, job.data.y
-    weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
-    order = job.growth.native()
-    grower = _core.ProposalGrower(job.native_target(), *job.native_criterion(), order, job.limits.native())
-    searched = 0
-    while requests := grower.ask():
-        for node, path, may_triple in requests:
-            searched += 1
-            if job.progress is not None:
-                job.progress(searched)
-            rows = grower.rows(node)
-            here = NodeData(X[rows].astype(np.float64, copy=False), y[rows], weight[rows], job.seed, path, may_triple)
-            for proposal in family.propose(here):
-                weights = np.ascontiguousarray([test.weights for test in proposal], dtype=np.float64)
-                thresholds = np.array([np.nan if t.threshold is None else t.threshold for t in proposal])
-                if len(proposal) == 1 or may_triple:
-                    grower.offer(node, weights, np.ascontiguousarray(weights @ here.X.T), thresholds)
-            grower.tell(node)
-    return tree_of(grower.tree(X.shape[1]), job.data)

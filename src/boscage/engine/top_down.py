@@ -24,9 +24,9 @@ from boscage.data.weights import moderate_exponent
 from boscage.engine.estimator import TreeEstimator
 from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits, with_given_weights
-from boscage.engine.trajectory import trajectory
 from boscage.growth import Growth
 from boscage.leaves import Leaf
+from boscage.model.trajectory import trajectory
 from boscage.polish import polish_part
 from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily

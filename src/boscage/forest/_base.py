@@ -26,12 +26,12 @@ from boscage.data.validation import Dataset, predict_data, set_data_attributes
 from boscage.engine.estimator import of_one_fit
 from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits
-from boscage.engine.importances import feature_importances
 from boscage.engine.top_down import seed_of
 from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
+from boscage.model.importances import feature_importances
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree

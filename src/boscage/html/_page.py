@@ -14,12 +14,12 @@ from scipy import sparse
 from boscage.base.colors import class_colors, hex_color
 from boscage.base.whole_file import write_whole
 from boscage.data.column_facts import column_ranges
-from boscage.engine.importances import feature_importances
 from boscage.export import export_text
 from boscage.html._assets import page
 from boscage.html._encode import embed_json, encode_array, encode_matrix, encode_tree
 from boscage.html._model_file import model_file_parts
 from boscage.model import predict
+from boscage.model.importances import feature_importances
 from boscage.show.describe import PRETTY, Describer
 from boscage.tree import Tree
 
@@ -206,7 +206,7 @@ def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, m
         "title": title,
         **encode_tree(tree),
         "float32": tree.schema.dtype == "float32",
-        "needs_numbers": _needs_numbers(tree),
+        "needs_numbers": predict.needs_numbers(tree),
         "numbers": words.is_numbers,
         "classes": words.class_names,
         "colors": [hex_color(color) for color in class_colors(1 if words.is_numbers else tree.n_classes)],
@@ -237,12 +237,6 @@ def _columns(words: Describer, X: Any) -> dict[str, Any]:
         "categories": categories,
         **{name: encode_array(array) for name, array in numbers.items()},
     }
-
-
-def _needs_numbers(tree: Tree) -> bool:
-    from boscage.engine.estimator import _needs_numbers as needs_numbers
-
-    return needs_numbers(tree)
 
 
 def _tests(words: Describer) -> list[dict[str, Any]]:
@@ -299,7 +293,7 @@ def _quantiles(tree: Tree, X: Any, labels: list[str]) -> npt.NDArray[np.float64]
 
 
 def _trajectory(tree: Tree) -> dict[str, Any]:
-    from boscage.engine.trajectory import trajectory
+    from boscage.model.trajectory import trajectory
 
     steps = trajectory(tree, 1.0)
     return {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from boscage.engine.grow import Job
     from boscage.tree import Floats
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS: int = _core.BLOCK_ROWS
 _LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boscage import _core
 from boscage.model import predict as _predict
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JointSums", "has_opposite_tests"]
 
-_BLOCK = 4096  # rows: sums are made over these and then in pairs, whatever the caller's blocks
+_BLOCK: int = _core.BLOCK_ROWS  # rows: sums are made over these and then in pairs, whatever the caller's blocks
 _STEPS = 5000
 _RIDGE = 1e-9  # of the total weight: leaves that every row reaches alike keep their own fractions
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from boscage import _core
 from boscage.base.component import register
 from boscage.data.distinct import Distinct, distinct_rows, native_rows
-from boscage.leaves import Floats, Frequency, Leaf, Nodes
+from boscage.leaves._leaf import Floats, Frequency, Leaf, Nodes
 
 if TYPE_CHECKING:
     from boscage.engine.grow import Job
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _LEAST_REACH = 1e-3
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 
 @register("leaf", "linear")

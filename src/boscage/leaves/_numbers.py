@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import sparse
 
+from boscage import _core
 from boscage.base.component import register
-from boscage.leaves import SHRINKAGES, Floats, Leaf, Nodes, shrunken_values
+from boscage.leaves._leaf import SHRINKAGES, Floats, Leaf, Nodes, shrunken_values
 
 if TYPE_CHECKING:
     from boscage.engine.grow import Job
     from boscage.tree import Tree
 
-_BLOCK_ROWS = 4096
+_BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 
 @register("leaf", "constant")

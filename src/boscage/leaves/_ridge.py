@@ -11,7 +11,7 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
-from boscage.leaves import Floats, Leaf, Nodes
+from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage.model.predict import _native_args, thread_count
+from boscage.model.predict import _native_args, needs_numbers, thread_count
 from boscage.tree import Floats, Int64s, Schema, Tree
 
 Bits = npt.NDArray[np.uint8]
@@ -50,9 +50,7 @@ class ManyTrees(Sequence[Tree]):
     @cached_property
     def needs_numbers(self) -> bool:
         """Whether a missing value would make some test or leaf model meaningless."""
-        from boscage.engine.estimator import _needs_numbers
-
-        return any(map(_needs_numbers, self.trees))
+        return any(map(needs_numbers, self.trees))
 
     @cached_property
     def _native(self) -> Any:

@@ -188,3 +188,10 @@ def sample_path(tree: Tree, X: Any, random_state: Any = None, n_jobs: int | None
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
     parts = tree._native.paths(*_native_args(tree, X), thread_count(n_jobs, X.shape[0]), seed)
     return _path_matrix(tree, parts, X.shape[0])
+
+
+def needs_numbers(tree: Tree) -> bool:
+    """Whether a missing value would make some test or leaf model meaningless."""
+    if tree.input_map is not None and tree.input_map.fill is not None:
+        return False
+    return bool(tree.weights.shape[0]) or tree.leaf_models is not None

@@ -15,8 +15,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from boscage.base.whole_file import whole_file, write_whole
-from boscage.data.tables import Table, labels_of, prediction_rows
 from boscage.datasets import DataFileError
+from boscage.datasets._tables import Table, labels_of, prediction_rows
 
 
 @dataclass(frozen=True, eq=False)

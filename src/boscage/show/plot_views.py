@@ -11,8 +11,8 @@ from scipy import sparse
 
 from boscage.base.colors import class_colors
 from boscage.data.column_facts import column_ranges
-from boscage.engine.importances import feature_importances
 from boscage.model import predict as _predict
+from boscage.model.importances import feature_importances
 from boscage.show.describe import Describer
 from boscage.tree import Floats, Tree
 
@@ -157,7 +157,7 @@ def plot_trajectory(model: Any, ax: Any = None, *, label: str | None = None, err
 
 
 def _steps(model: Any) -> npt.NDArray[np.void]:
-    from boscage.engine.trajectory import trajectory
+    from boscage.model.trajectory import trajectory
 
     if isinstance(model, np.ndarray):
         if not {"potential", "error"} <= set(model.dtype.names or ()):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage.base.whole_file import write_whole
+from boscage.model.predict import needs_numbers
 from boscage.show.exported import Exported, Trees, exported
 
 _FOLDER = Path(__file__).parents[1] / "html"
@@ -93,7 +94,6 @@ def to_javascript(
 
 
 def _model_data(model: Exported) -> dict[str, Any]:
-    from boscage.engine.estimator import _needs_numbers
     from boscage.html._encode import encode_tree
 
     labels = [model.category_labels(column) for column in range(model.schema.n_features)]
@@ -105,7 +105,7 @@ def _model_data(model: Exported) -> dict[str, Any]:
         "width": model.width,
         "exponent": model.exponent,
         "float32": model.schema.dtype == "float32",
-        "needs_numbers": any(_needs_numbers(tree) for tree in model.trees),
+        "needs_numbers": any(needs_numbers(tree) for tree in model.trees),
         "trees": [encode_tree(tree, only_prediction=True) for tree in model.trees],
     }
 

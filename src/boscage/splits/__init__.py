@@ -5,25 +5,14 @@ engine; a family with its own compiled search (`Axis`) overrides it, a family wr
 `ProposingFamily` and only proposes directions: thresholds, gains, limits and the order of growth are the engine's.
 """
 
-from __future__ import annotations
-
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-import numpy as np
-import numpy.typing as npt
-
-from boscage.base.component import Component, IncompatibleParts
-from boscage.engine.grow import Job, Limits, grow_by_proposals
-from boscage.tree import Tree
-
-if TYPE_CHECKING:
-    from boscage.batches.reading import Passes
-
-# Families that grow over rows that are not in memory, for messages.
-IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOblique(max_bins=256)"
+from boscage.splits._family import LinearTest, NodeData, ProposingFamily, SplitFamily
+from boscage.splits.axis import Axis
+from boscage.splits.co2 import CO2
+from boscage.splits.coordinate import OC1, CartLC
+from boscage.splits.forest_mix import ForestMix
+from boscage.splits.householder import Householder
+from boscage.splits.stochastic import StochasticLinear
+from boscage.splits.wodt import WeightedOblique
 
 __all__ = [
     "CO2",
@@ -39,111 +28,3 @@ __all__ = [
     "StochasticLinear",
     "WeightedOblique",
 ]
-
-
-class SplitFamily(Component):
-    """A family of tests. What it can take is declared here, not discovered."""
-
-    role: ClassVar[str] = "splits"
-    allows_missing: ClassVar[bool] = False
-    allows_sparse: ClassVar[bool] = False
-    allows_categories: ClassVar[bool] = False
-    allows_categories_in_passes: ClassVar[bool] = False
-    is_random: ClassVar[bool] = False
-    forest_max_features: ClassVar[str | None] = None
-    """What ``max_features="auto"`` of a forest stands for."""
-    takes_zero_weights: ClassVar[bool] = False
-    """Whether `grow` leaves rows of weight 0 out by itself; else a forest copies the rows of each tree."""
-    forest_only: ClassVar[bool] = False
-
-    def limits(self, limits: Limits, job: Job) -> Limits:
-        """Return the limits of a fit; families that would never stop by themselves add theirs here."""
-        return limits
-
-    @abstractmethod
-    def grow(self, job: Job) -> Tree:
-        """Grow a tree."""
-
-    def check_in_passes(self) -> None:
-        """Refuse to grow over rows that are not in memory; families whose search is made of sums override this."""
-        raise IncompatibleParts(
-            f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
-            f"Dask pass {IN_PASSES}; or call fit."
-        )
-
-    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
-        """Grow a tree over rows that are not in memory, if `check_in_passes` has nothing against it.
-
-        Parameters
-        ----------
-        job : Job
-            Everything but the rows; its limits are those of a rough total weight.
-        passes : Passes
-            Answers questions about all rows.
-        limits : callable
-            Makes the limits from the exact total weight, which the first sums tell.
-        """
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class LinearTest:
-    """Right if weights·x > threshold; None leaves the threshold to the engine."""
-
-    weights: npt.ArrayLike
-    threshold: float | None = None
-
-
-@dataclass(frozen=True)
-class NodeData:
-    """What a family sees of a node: its rows, classes and weights, and its own stream of random numbers."""
-
-    X: npt.NDArray[np.float64]
-    y: npt.NDArray[np.int32]
-    weight: npt.NDArray[np.float64]
-    seed: int
-    path: int
-    may_triple: bool
-
-    def generator(self) -> np.random.Generator:
-        """Random numbers that depend on the seed and the node's path alone, not on the order of growth."""
-        return np.random.default_rng([self.seed, self.path])
-
-
-class ProposingFamily(SplitFamily):
-    """A family of linear tests written in Python: implement `propose`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from boscage import TopDownTreeClassifier
-    >>> from boscage.splits import LinearTest, ProposingFamily
-    >>> class MeanDifference(ProposingFamily):
-    ...     def propose(self, node):
-    ...         means = [node.X[node.y == k].mean(axis=0) for k in np.unique(node.y)]
-    ...         yield [LinearTest(means[-1] - means[0])]
-    >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 1.0], [3.0, 2.0]])
-    >>> tree = TopDownTreeClassifier(splits=MeanDifference()).fit(X, [0, 0, 1, 1])
-    >>> tree.get_n_leaves()
-    2
-    """
-
-    provides = frozenset({"cut", "hard", "linear tests"})
-
-    @abstractmethod
-    def propose(self, node: NodeData) -> Iterable[Sequence[LinearTest]]:
-        """Yield proposals for a node: one test each, or three (node, left child, right child) if ``may_triple``."""
-
-    def grow(self, job: Job) -> Tree:
-        """Grow a tree from the proposals."""
-        return grow_by_proposals(self, job)
-
-
-# Families register themselves when imported; each needs the classes above.
-from boscage.splits.axis import Axis  # noqa: E402
-from boscage.splits.co2 import CO2  # noqa: E402
-from boscage.splits.coordinate import OC1, CartLC  # noqa: E402
-from boscage.splits.forest_mix import ForestMix  # noqa: E402
-from boscage.splits.householder import Householder  # noqa: E402
-from boscage.splits.stochastic import StochasticLinear  # noqa: E402
-from boscage.splits.wodt import WeightedOblique  # noqa: E402

@@ -16,7 +16,7 @@ from boscage.base.component import IncompatibleParts, check_compatible
 from boscage.data.distinct import row_hashes
 from boscage.data.validation import Dataset
 from boscage.engine.grow import Job, native_table, tree_of
-from boscage.splits import SplitFamily
+from boscage.splits._family import SplitFamily
 from boscage.tree import InputMap, Tree
 
 Floats = npt.NDArray[np.float64]

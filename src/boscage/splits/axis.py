@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boscage import _core
 from boscage.base.component import IncompatibleParts, register
 from boscage.engine.grow import Job, Limits, native_table, tree_of
-from boscage.splits import IN_PASSES, SplitFamily
+from boscage.splits._family import IN_PASSES, SplitFamily
 from boscage.tree import Tree
 
 if TYPE_CHECKING:

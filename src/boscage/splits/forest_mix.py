@@ -14,7 +14,7 @@ from boscage import _core
 from boscage.base.component import register
 from boscage.base.numbers import is_number
 from boscage.engine.grow import Job, native_table, tree_of
-from boscage.splits import SplitFamily
+from boscage.splits._family import SplitFamily
 from boscage.splits._oblique import category_codes
 from boscage.tree import InputMap, Tree
 

@@ -13,10 +13,10 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from boscage import _core
-from boscage._number_criteria import NumberCriterion
 from boscage.base.component import IncompatibleParts, register, resolve
+from boscage.criteria._numbers import NumberCriterion
 from boscage.engine.grow import Job, Limits, tree_of
-from boscage.splits import SplitFamily
+from boscage.splits._family import SplitFamily
 from boscage.splits._oblique import check_numbers
 from boscage.tree import Floats, InputMap, Tree
 

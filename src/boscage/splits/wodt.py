@@ -17,7 +17,7 @@ from boscage.data.validation import Dataset
 from boscage.engine.grow import Job, Limits
 from boscage.model.predict import predict_class, predict_numbers
 from boscage.pruning import prune_bits
-from boscage.splits import IN_PASSES
+from boscage.splits._family import IN_PASSES
 from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tree
 from boscage.tree import Tree
 

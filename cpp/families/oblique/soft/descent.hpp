@@ -13,9 +13,9 @@
 #include "criteria/criteria.hpp"
 #include "families/oblique/column_scale.hpp"
 #include "families/oblique/pass.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
 #include "grow/growth.hpp"
 #include "grow/scan.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/lanes.hpp"
-#include "families/oblique/soft/expit.hpp"
 #include "families/oblique/soft/soft_entropy_kernel.hpp"
+#include "numeric/expit.hpp"
 
 namespace boscage {
 

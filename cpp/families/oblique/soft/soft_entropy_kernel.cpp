@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/lanes.hpp"
-#include "families/oblique/soft/expit.hpp"
+#include "numeric/expit.hpp"
 
 namespace boscage {
 

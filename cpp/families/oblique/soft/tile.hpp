@@ -13,7 +13,7 @@
 #include "base/lanes.hpp"
 #include "data/matrix.hpp"
 #include "families/oblique/scaling.hpp"
-#include "families/oblique/soft/block_sum.hpp"
+#include "numeric/pairwise_sum.hpp"
 
 namespace boscage {
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from boscage.show.exported import Exported
-from boscage.show.onnx_graph import GraphWriter
+from boscage.show.onnx._graph import GraphWriter
 from boscage.tree import Label
 
 INPUTS = ("auto", "matrix", "columns")

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from boscage.show.exported import Exported, category_set, narrowed
-from boscage.show.onnx_graph import GraphWriter
-from boscage.show.onnx_inputs import are_columns, write_inputs
+from boscage.show.onnx._graph import GraphWriter
+from boscage.show.onnx._inputs import are_columns, write_inputs
 from boscage.tree import LINEAR, Floats, InputMap, Int64s, LeafModels, Tree
 
 _MANY_TESTS = 64  # beyond this a hard walk multiplies only with the weights it needs

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
 from boscage.data.column_kinds import reads_as_number
-from boscage.datasets import DataFileError
+from boscage.datasets._npz import DataFileError
 
 MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL", "None"})
 """Cells that mean "no value"."""

@@ -1,4 +1,4 @@
-#include "families/stochastic/eigen.hpp"
+#include "numeric/linear_algebra.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,11 @@
 
 #include "base/dot.hpp"
 
-namespace boscage::stochastic {
+namespace boscage {
 
 namespace {
+
+using Vector = std::vector<double>;
 
 double product(const double* a, const double* b, size_t n) { return dot(a, b, static_cast<int64_t>(n)); }
 
@@ -85,30 +87,39 @@ Vector times(const Vector& matrix, const Vector& rows, size_t count, size_t n) {
 
 }  // namespace
 
-Eigen symmetric_eigen(Vector a, size_t n) {
+void make_largest_positive(double* v, size_t n) {
+  const double* largest = std::max_element(v, v + n, [](double a, double b) { return std::abs(a) < std::abs(b); });
+  if (*largest < 0)
+    for (size_t i = 0; i < n; ++i) v[i] = -v[i];
+}
+
+Eigen symmetric_eigen(Vector a, size_t n, const IsOver& is_over) {
   Vector v(n * n, 0.0);
   for (size_t i = 0; i < n; ++i) v[i * n + i] = 1;
   double size = 0;
   for (const double x : a) size += x * x;
-  for (int sweep = 0; sweep < 60; ++sweep) {
+  bool over = false;
+  for (int sweep = 0; sweep < 60 && !over; ++sweep) {
     double off = 0;
     for (size_t p = 0; p < n; ++p)
       for (size_t q = p + 1; q < n; ++q) off += a[p * n + q] * a[p * n + q];
     if (off <= 1e-32 * size) break;
-    for (size_t p = 0; p < n; ++p)
-      for (size_t q = p + 1; q < n; ++q) rotate(a, v, n, p, q);
+    for (size_t p = 0; p < n && !over; ++p) {
+      over = is_over && is_over();
+      for (size_t q = p + 1; q < n && !over; ++q) rotate(a, v, n, p, q);
+    }
   }
   Vector values(n);
   for (size_t i = 0; i < n; ++i) values[i] = a[i * n + i];
   return sorted(values, v, n, n, [&](size_t i, size_t j) { return values[i] > values[j]; });
 }
 
-Eigen leading_eigen(const Vector& matrix, size_t n, size_t count) {
+Eigen leading_eigen(const Vector& matrix, size_t n, size_t count, const IsOver& is_over) {
   const auto by_size = [](const Vector& values) {
     return [&values](size_t i, size_t j) { return std::abs(values[i]) > std::abs(values[j]); };
   };
   if (n <= 24) {
-    const Eigen all = symmetric_eigen(matrix, n);
+    const Eigen all = symmetric_eigen(matrix, n, is_over);
     return sorted(all.values, all.vectors, n, std::min(count, n), by_size(all.values));
   }
   const size_t wide = std::min(n, count + 6);
@@ -126,7 +137,7 @@ Eigen leading_eigen(const Vector& matrix, size_t n, size_t count) {
       for (size_t j = 0; j < wide; ++j)
         small[i * wide + j] = 0.5 * (product(basis.data() + i * n, image.data() + j * n, n) +
                                      product(basis.data() + j * n, image.data() + i * n, n));
-    const Eigen turned = symmetric_eigen(small, wide);
+    const Eigen turned = symmetric_eigen(small, wide, is_over);
     Vector vectors(wide * n, 0.0);
     for (size_t i = 0; i < wide; ++i)
       for (size_t k = 0; k < wide; ++k)
@@ -134,7 +145,7 @@ Eigen leading_eigen(const Vector& matrix, size_t n, size_t count) {
     ritz = sorted(turned.values, vectors, n, count, by_size(turned.values));
     double sizes = 0;
     for (const double value : ritz.values) sizes += std::abs(value);
-    if (std::abs(sizes - before) <= 1e-14 * sizes) break;
+    if (std::abs(sizes - before) <= 1e-14 * sizes || (is_over && is_over())) break;
     before = sizes;
     basis = std::move(image);
   }
@@ -190,4 +201,4 @@ bool solve_linear(Vector a, size_t n, Vector& x) {
   return true;
 }
 
-}  // namespace boscage::stochastic
+}  // namespace boscage

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from boscage.data.categories import Label
 from boscage.data.column_kinds import CategoryRule, arrow_labels, as_categories
 from boscage.data.columns import columns_of
-from boscage.data.csv import read_csv
 from boscage.data.tasks import TaskKind, is_doubtful, task_of
 from boscage.data.validation import check_values
-from boscage.datasets import DataFileError, Dataset, load_dataset, read_npz
+from boscage.datasets._csv import read_csv
+from boscage.datasets._load import load_dataset
+from boscage.datasets._npz import DataFileError, read_npz
+from boscage.datasets._record import Dataset
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage {
 

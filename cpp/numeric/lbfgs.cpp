@@ -1,4 +1,4 @@
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 
 #include <algorithm>
 #include <cmath>

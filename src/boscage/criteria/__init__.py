@@ -1,4 +1,4 @@
-"""Criteria G: how impure a node is, and what a test is worth. Those of numbers are in `boscage._number_criteria`.
+"""Criteria G: how impure a node is, and what a test is worth. Those of numbers are in `boscage.criteria._numbers`.
 
 Everything here rests on Φ(W) = |W|·G(W/|W|), a function of the vector W of class weights of a node: concave,
 homogeneous, zero when one class is left. The compiled core has the same roster in the same order
@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from boscage._number_criteria import (
+from boscage.base.component import ROLES, Component, register
+from boscage.base.tabulate import curvature_at, slope_at, tabulate, value_at
+from boscage.criteria._numbers import (
     AbsoluteError,
     Gamma,
     NumberCriterion,
@@ -24,8 +26,6 @@ from boscage._number_criteria import (
     SquaredError,
     Tweedie,
 )
-from boscage.base.component import ROLES, Component, register
-from boscage.base.tabulate import curvature_at, slope_at, tabulate, value_at
 from boscage.data.class_weights import entropy_gap, moderate, of_both_sides, rest
 
 Floats = npt.NDArray[np.float64]
