@@ -1,4 +1,4 @@
-# One door for commands. `make demo` and `make test` each do everything from a fresh clone.
+# All commands of the project. `make demo` and `make test` each do everything from a fresh clone.
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2

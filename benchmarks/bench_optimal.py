@@ -125,8 +125,9 @@ def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
 def search(X, y, depth, weight=None, limit=600.0, threads=1) -> dict[str, object]:
     """Call the core itself: it also tells memory, row places swept and waiting of the search."""
     none = np.empty(0, np.int32)
-    start = none, none, none, np.empty(0)
-    return _core.solve_optimal(X, y.astype(np.int32), weight, depth, 0.001, True, limit, 2**60, threads, *start, None)
+    settings = _core.OptimalSettings()
+    settings.max_depth, settings.time_limit, settings.threads = depth, limit, threads
+    return _core.solve_optimal(X, y.astype(np.int32), weight, settings, (none, none, none, np.empty(0)), None)
 
 
 def hard_cases():

@@ -88,9 +88,10 @@ def test_sums_of_a_pass_against_the_reference(problem):
     numbers = np.full((len(present), k), -1, np.int32)
     for i, classes in enumerate(present):
         numbers[i, classes] = np.arange(len(classes))
-    native = _core.ObliquePass(mean, centre, inverse, *steps, places, numbers, leaf_places, *tasks)
+    native = _core.ObliquePass(mean, centre, inverse, (*steps, places, numbers, leaf_places, *tasks))
     known = np.zeros(len(X), np.int32)
-    found = [total(to_parts(native.sums(X, y, w, p, 0, 2))) for p in (np.empty(0, np.int32), known, known)]
+    target = _core.Target(y, w, k)
+    found = [total(to_parts(native.sums(X, target, p, 0, 2))) for p in (np.empty(0, np.int32), known, known)]
     assert known.tolist() == leaf_places[leaf].tolist()
     weight = w if len(w) else np.ones(len(X))
     expected = []
@@ -109,8 +110,8 @@ def root_pass(X, y, classes, wanted, vector):
     none = np.empty((0, d)), np.empty(0), np.empty((0, 2), np.int32), np.empty(0, np.int32)
     numbers = np.arange(classes, dtype=np.int32)[None]
     task = np.array([wanted], np.uint8), np.zeros(1, np.int32), vector[None], np.empty(0), np.zeros(2, np.int64)
-    native = _core.ObliquePass(np.zeros(d), np.zeros(d), np.ones(d), *none, numbers, np.zeros(1, np.int32), *task)
-    return total(to_parts(native.sums(X, y, np.empty(0), np.empty(0, np.int32), 0, 1)))
+    native = _core.ObliquePass(np.zeros(d), np.zeros(d), np.ones(d), (*none, numbers, np.zeros(1, np.int32), *task))
+    return total(to_parts(native.sums(X, _core.Target(y, np.empty(0), classes), np.empty(0, np.int32), 0, 1)))
 
 
 def test_sums_give_value_and_gradient(rng):

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from door import Door
+from checked_input import Checker
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array([0, 1, 0, 1, 0, 1])
@@ -24,7 +24,7 @@ def with_value(array, value):
 NONE = {"categorical_features": None}
 FIT = [
     # (X, y, sample_weight, parameters, error, what the message says)
-    (X, None, None, {}, ValueError, "This Door estimator requires y to be passed, but the target y is None."),
+    (X, None, None, {}, ValueError, "This Checker estimator requires y to be passed, but the target y is None."),
     (X, np.stack([Y, Y], axis=1), None, {}, ValueError, "y has shape (6, 2): several outputs are not supported."),
     (X, [[0, 1], [1, 0]] * 3, None, {}, ValueError, "y has shape (6, 2): several outputs"),
     (X, 3, None, {}, ValueError, "y=3 is not a list of labels."),
@@ -47,13 +47,13 @@ FIT = [
     (X + 1j, Y, None, {}, ValueError, "Complex data not supported"),
     (with_value(X, np.inf), Y, None, {}, ValueError, "Input X contains infinity or a value too large"),
     (with_value(X, -np.inf).astype(np.float32), Y, None, {}, ValueError, "Input X contains infinity"),
-    (with_value(X, np.nan), Y, None, {"allow_nan": False}, ValueError, "Input X contains NaN. Door"),
+    (with_value(X, np.nan), Y, None, {"allow_nan": False}, ValueError, "Input X contains NaN. Checker"),
     (FRAME, Y, None, {"allow_nan": False, "categorical_features": [5]}, ValueError, "indices go from 0 to 1"),
     (X.astype(str), Y, None, {}, ValueError, "X is an array of text, and column 0 holds numbers as text, such as '"),
     (X.astype("S"), Y, None, {}, ValueError, "X holds text where numbers are expected"),
     ([["a", 1.0]] * 6, Y, None, NONE, ValueError, "X has columns that are not numeric: 0 (text). Name them in"),
     (FRAME, Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (str). Name them in"),
-    (FRAME, Y, None, {"allow_categories": False}, ValueError, "'name' (str). Door takes numbers only: encode them"),
+    (FRAME, Y, None, {"allow_categories": False}, ValueError, "'name' (str). Checker takes numbers only: encode them"),
     (FRAME.astype({"name": "category"}), Y, None, NONE, ValueError, "'name' (category). Name them in categorical_f"),
     (FRAME.astype({"name": object}), Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (object)"),
     (pl.from_pandas(FRAME), Y, None, NONE, ValueError, "X has columns that are not numeric: 'name' (String)"),
@@ -151,18 +151,18 @@ FIT = [
     ("X", "y", "weight", "parameters", "error", "says"), FIT, ids=[str(row[-1])[:60] for row in FIT]
 )
 def test_fit_refuses(X, y, weight, parameters, error, says):
-    door = Door(**parameters)
+    checker = Checker(**parameters)
     with pytest.raises(error) as caught:
-        door.fit(X, y, weight)
+        checker.fit(X, y, weight)
     assert says in str(caught.value)
-    assert not [name for name in vars(door) if name.endswith("_")]
+    assert not [name for name in vars(checker) if name.endswith("_")]
 
 
 COLOURED = pd.DataFrame({"a": X[:, 0], "c": list("xyxyzz")})
 PREDICT = [
     # (fitted on, parameters, X, error, what the message says)
-    (X, {}, X[:, :1], ValueError, "X has 1 features, but Door is expecting 2 features as input."),
-    (X, {}, X[:, :1].tolist(), ValueError, "X has 1 features, but Door is expecting 2 features as input."),
+    (X, {}, X[:, :1], ValueError, "X has 1 features, but Checker is expecting 2 features as input."),
+    (X, {}, X[:, :1].tolist(), ValueError, "X has 1 features, but Checker is expecting 2 features as input."),
     (X, {}, X[0], ValueError, "Expected 2D array, got 1D array instead"),
     (X, {}, X[:0], ValueError, "0 sample(s)"),
     (X, {}, with_value(X, np.inf), ValueError, "Input X contains infinity"),
@@ -173,7 +173,7 @@ PREDICT = [
     (X, {}, sparse.csr_array(X), TypeError, "Pass X.toarray()."),
     (X, {}, pl.LazyFrame(X), TypeError, "Call X.collect() first."),
     (X, {}, X + 1j, ValueError, "Complex data not supported"),
-    (X, {"categorical_features": [0]}, X[:, :1], ValueError, "X has 1 features, but Door is expecting 2"),
+    (X, {"categorical_features": [0]}, X[:, :1], ValueError, "X has 1 features, but Checker is expecting 2"),
     (COLOURED, {"categorical_features": ["c"]}, COLOURED[["a"]], ValueError, "seen at fit time, yet now missing:\n- c"),
     (
         COLOURED,
@@ -205,14 +205,14 @@ PREDICT = [
     ids=[f"{row[-1][:50]} {i}" for i, row in enumerate(PREDICT)],
 )
 def test_predict_refuses(fitted, parameters, X, error, says):
-    door = Door(**parameters).fit(fitted, Y)
-    before = dict(vars(door))
+    checker = Checker(**parameters).fit(fitted, Y)
+    before = dict(vars(checker))
     with pytest.raises(error) as caught:
-        door.rows(X)
+        checker.rows(X)
     assert says in str(caught.value)
-    assert vars(door) == before
+    assert vars(checker) == before
 
 
 def test_predict_before_fit():
-    with pytest.raises(NotFittedError, match="This Door instance is not fitted yet"):
-        Door().rows(X)
+    with pytest.raises(NotFittedError, match="This Checker instance is not fitted yet"):
+        Checker().rows(X)

@@ -162,8 +162,6 @@ def test_an_error_in_a_progress_bar_stops_the_fit(rng):
     X, y = rng.normal(size=(300_000, 20)), rng.integers(0, 2, 300_000).astype(np.int32)
     nothing = np.empty(0)
     target = _core.Target(y, nothing, 2)
+    spec = _core.GrowthSpec(_core.Criterion("gini", 0.0, nothing), "best_first", _core.Limits(), 0, 1, broken)
     with pytest.raises(RuntimeError, match="planted"):
-        _core.grow_axis(
-            _core.Table(X), target, np.empty(0, np.int64), 0, 0, 0, "gini", 0.0, nothing, "best_first",
-            _core.Limits(), 1, broken,
-        )  # fmt: skip
+        _core.grow_axis(_core.Table(X), target, spec, np.empty(0, np.int64), 0, 0)

@@ -361,7 +361,7 @@ def test_hostile_state_is_refused_and_never_crashes(options, rng):
             # Strange but consistent: it must still work.
             if learner.n_classes == len(model.classes_) and learner.n_features == X.shape[1]:
                 learner.predict_all(batch, model._book.column_of, 1)
-                learner.learn(batch, numbers, None, None, learner.n_classes, True, True, None)
+                learner.learn(batch, numbers, None, _core.LearnOptions(learner.n_classes), None)
                 learner.predict_top(batch, 2, model._book.column_of, True, 1)
     assert refused > 4 * len(sound)
 

@@ -51,11 +51,10 @@ def test_bounds_move_towards_each_other_and_never_cross():
     X = X[:, :3]
     seen = []
     nothing = np.empty(0, np.int32)
-    _core.solve_optimal(
-        X, y.astype(np.int32), weight, 4, 0.001, True, 3.0, 2**60, 2**60, 2, nothing, nothing, nothing, np.empty(0),
-        True,
-        lambda objective, bound: seen.append((objective, bound)),
-    )  # fmt: skip
+    settings = _core.OptimalSettings()
+    settings.max_depth, settings.time_limit, settings.threads = 4, 3.0, 2
+    start = (nothing, nothing, nothing, np.empty(0))
+    _core.solve_optimal(X, y.astype(np.int32), weight, settings, start, lambda *bounds: seen.append(bounds))
     objective, bound = np.transpose(seen)
     assert len(seen) > 5
     assert (bound <= objective).all()

@@ -29,10 +29,10 @@ def random_shape(rng, splits):
 
 def objective(shape, theta, logits, slope, l2, X, y, w, batch=64, threads=1):
     sample = _core.Sample(np.arange(len(y)), y, w)
-    call = _core.PolishCall(1, batch, 0.1, l2, 0.0, slope, slope, 0, np.inf, threads)
-    value, by_test, by_leaf = _core.polish_objective(
-        X, *shape, sample, call, theta.ravel(), logits.ravel(), logits.shape[1]
-    )
+    call = _core.PolishCall()
+    call.batch, call.l2, call.first_slope, call.threads = batch, l2, slope, threads
+    point = theta.ravel(), logits.ravel()
+    value, by_test, by_leaf = _core.polish_objective(X, shape, sample, call, point, logits.shape[1])
     return value, by_test.reshape(theta.shape), by_leaf.reshape(logits.shape)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import reference_stochastic as reference
 from boscage import _core
 from boscage.criteria import Custom, Entropy, Gini, ModifiedGini, Sqrt
+from boscage.engine.grow import native_criterion
 from boscage.splits.stochastic import solve_split
 
 SETTINGS = settings(derandomize=True, deadline=None, max_examples=60)
@@ -15,8 +16,8 @@ CRITERIA = [Gini(), Entropy(), Sqrt(), ModifiedGini(C=3.0), Custom(lambda q: (4 
 
 
 def solve(W, B, criterion=None, search="exact", epsilon=0.1):
-    name, parameter, table = (criterion or Gini()).native()
-    return _core.solve_stochastic(W, np.ascontiguousarray(B), name, parameter, table.ravel(), search, epsilon)
+    native = native_criterion(criterion or Gini())
+    return _core.solve_stochastic(W, np.ascontiguousarray(B), native, search, epsilon)
 
 
 def unit(X):

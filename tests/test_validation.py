@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from boscage.data.labels import encode_labels
 from boscage.data.weights import apply_class_weight, check_sample_weight, snap_weights
-from door import Door
+from checked_input import Checker
 
 few = settings(derandomize=True, deadline=None, max_examples=100)
 IRIS, SPECIES = load_iris(return_X_y=True)
@@ -22,7 +22,7 @@ NAMES = ["a", "b", "c", "d"]
 
 
 def fitted(X, y=SPECIES, sample_weight=None, **parameters):
-    return Door(**parameters).fit(X, y, sample_weight)
+    return Checker(**parameters).fit(X, y, sample_weight)
 
 
 # --- X ---------------------------------------------------------------------------------------------------------------
@@ -53,10 +53,10 @@ every_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=
 @every_container
 def test_every_container_gives_the_same_numbers(container):
     X = container(np.round(IRIS * 8) / 8)  # exact in float32
-    door = fitted(X)
-    data = door.data_
+    checker = fitted(X)
+    data = checker.data_
     np.testing.assert_array_equal(data.X, np.round(IRIS * 8) / 8)
-    np.testing.assert_array_equal(door.rows(X), data.X)
+    np.testing.assert_array_equal(checker.rows(X), data.X)
     assert data.X.dtype == (np.float32 if "float32" in str(getattr(X, "dtype", "")) else data.X.dtype)
     assert data.y.dtype == np.int32
     assert data.y.flags.c_contiguous
@@ -64,19 +64,19 @@ def test_every_container_gives_the_same_numbers(container):
     assert not data.has_missing
     named = isinstance(X, (pd.DataFrame, pl.DataFrame, pa.Table))
     assert data.feature_names == (tuple(NAMES) if named else data.feature_names)
-    assert door.n_features_in_ == 4
+    assert checker.n_features_in_ == 4
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_floats_are_not_copied(dtype, order):
     X = np.asarray(IRIS, dtype=dtype, order=order)
-    door = fitted(X)
-    assert door.data_.X is X
-    assert door.rows(X) is X
-    door = fitted(X, sample_weight=np.ones(len(X)))
-    assert door.data_.X is X
-    assert door.data_.weight is None
+    checker = fitted(X)
+    assert checker.data_.X is X
+    assert checker.rows(X) is X
+    checker = fitted(X, sample_weight=np.ones(len(X)))
+    assert checker.data_.X is X
+    assert checker.data_.weight is None
 
 
 def test_other_floats_are_not_copied_either(tmp_path):
@@ -105,11 +105,11 @@ def test_other_floats_are_not_copied_either(tmp_path):
 )
 def test_small_integers_become_float32_and_wide_ones_float64(dtype, wanted):
     X = np.arange(12).reshape(6, 2).astype(dtype)
-    door = fitted(X, [0, 1] * 3)
-    assert door.data_.X.dtype == wanted
-    assert door.rows(X).dtype == wanted
-    assert (door.data_.X == X).all()
-    assert door.data_.schema.dtype == np.dtype(wanted).name
+    checker = fitted(X, [0, 1] * 3)
+    assert checker.data_.X.dtype == wanted
+    assert checker.rows(X).dtype == wanted
+    assert (checker.data_.X == X).all()
+    assert checker.data_.schema.dtype == np.dtype(wanted).name
 
 
 def test_mixed_columns_take_the_wider_type():
@@ -123,10 +123,10 @@ def test_mixed_columns_take_the_wider_type():
 def test_missing_values_are_seen(container):
     X = IRIS.copy()
     X[3, 2] = np.nan
-    door = fitted(container(X))
-    assert door.data_.has_missing
-    np.testing.assert_array_equal(door.data_.X, X)
-    np.testing.assert_array_equal(door.rows(container(X)), X)
+    checker = fitted(container(X))
+    assert checker.data_.has_missing
+    np.testing.assert_array_equal(checker.data_.X, X)
+    np.testing.assert_array_equal(checker.rows(container(X)), X)
 
 
 def test_huge_values_are_finite():
@@ -140,37 +140,37 @@ def test_huge_values_are_finite():
 def test_sparse_rows_become_csr(form, dtype):
     X = np.round(IRIS).astype(dtype)
     w = (np.arange(150) % 3).astype(float)
-    door = fitted(form(X), accept_sparse=True, sample_weight=w)
-    data = door.data_
+    checker = fitted(form(X), accept_sparse=True, sample_weight=w)
+    data = checker.data_
     assert data.X.format == "csr"
     assert data.X.dtype == (np.float32 if dtype in (np.float32, np.int8) else np.float64)
     assert (data.X.toarray() == X[w > 0]).all()
-    assert (door.rows(form(X)).toarray() == X).all()
+    assert (checker.rows(form(X)).toarray() == X).all()
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
 def test_feature_names_come_and_go_with_the_table():
-    door = fitted(pd.DataFrame(IRIS, columns=NAMES))
-    assert door.feature_names_in_.tolist() == NAMES
-    assert door.feature_names_in_.dtype == object
-    door.fit(IRIS, SPECIES)
-    assert not hasattr(door, "feature_names_in_")
-    door.fit(pd.DataFrame(IRIS), SPECIES)  # numbers are no names
-    assert not hasattr(door, "feature_names_in_")
+    checker = fitted(pd.DataFrame(IRIS, columns=NAMES))
+    assert checker.feature_names_in_.tolist() == NAMES
+    assert checker.feature_names_in_.dtype == object
+    checker.fit(IRIS, SPECIES)
+    assert not hasattr(checker, "feature_names_in_")
+    checker.fit(pd.DataFrame(IRIS), SPECIES)  # numbers are no names
+    assert not hasattr(checker, "feature_names_in_")
 
 
 def test_feature_names_are_checked_as_in_scikit_learn():
     frame = pd.DataFrame(IRIS, columns=NAMES)
-    door = fitted(frame)
+    checker = fitted(frame)
     with pytest.raises(ValueError, match="must be in the same order"):
-        door.rows(frame[NAMES[::-1]])
+        checker.rows(frame[NAMES[::-1]])
     with pytest.raises(ValueError, match="unseen at fit time:\n- z"):
-        door.rows(frame.rename(columns={"a": "z"}))
-    with pytest.warns(UserWarning, match="X does not have valid feature names, but Door was fitted with"):
-        door.rows(IRIS)
-    with pytest.warns(UserWarning, match="X has feature names, but Door was fitted without"):
+        checker.rows(frame.rename(columns={"a": "z"}))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but Checker was fitted with"):
+        checker.rows(IRIS)
+    with pytest.warns(UserWarning, match="X has feature names, but Checker was fitted without"):
         fitted(IRIS).rows(frame)
 
 
@@ -199,15 +199,15 @@ LABELLED = [0, 1, 0, 1, 0, 1]
 @pytest.mark.parametrize("table", COLOURS.values(), ids=COLOURS)
 @pytest.mark.parametrize("declared", [["colour"], [1], [False, True, False], np.array([1])])
 def test_labels_become_codes_in_sorted_order(table, declared):
-    door = fitted(table, LABELLED, categorical_features=declared)
-    data = door.data_
+    checker = fitted(table, LABELLED, categorical_features=declared)
+    data = checker.data_
     np.testing.assert_array_equal(data.X, np.column_stack([TABLE["size"], CODES, TABLE["age"]]))
     assert data.categories == (None, LABELS, None)
     assert data.n_categories.tolist() == [0, 3, 0]
     assert data.has_missing
-    np.testing.assert_array_equal(door.rows(table), data.X)
+    np.testing.assert_array_equal(checker.rows(table), data.X)
     for other in COLOURS.values():  # any table serves at prediction
-        np.testing.assert_array_equal(door.rows(other), data.X)
+        np.testing.assert_array_equal(checker.rows(other), data.X)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +232,12 @@ def test_from_dtype_takes_text_and_categories():
 
 def test_numbers_can_be_categories():
     X = np.array([[3.0, 1], [7, 2], [3, 3], [np.nan, 4]])
-    door = fitted(X, [0, 1, 0, 1], categorical_features=[0])
-    np.testing.assert_array_equal(door.data_.X[:, 0], [0, 1, 0, np.nan])
-    assert door.data_.categories == ((3, 7), None)
+    checker = fitted(X, [0, 1, 0, 1], categorical_features=[0])
+    np.testing.assert_array_equal(checker.data_.X[:, 0], [0, 1, 0, np.nan])
+    assert checker.data_.categories == ((3, 7), None)
     assert X[0, 0] == 3  # the user's array stays as it is
     np.testing.assert_array_equal(
-        door.rows(np.array([[7, 0], [5, 0], [np.nan, 0], [3, 0]]))[:, 0], [1, np.nan, np.nan, 0]
+        checker.rows(np.array([[7, 0], [5, 0], [np.nan, 0], [3, 0]]))[:, 0], [1, np.nan, np.nan, 0]
     )
     assert fitted(X / 2, [0, 1, 0, 1], categorical_features=[0]).data_.categories[0] == (1.5, 3.5)
     frame = pd.DataFrame({"a": [3, 7, 3, 9], "b": [1.0, 2, 3, 4]}).astype({"a": "Int64"})
@@ -247,24 +247,24 @@ def test_numbers_can_be_categories():
 def test_truth_values_can_be_categories():
     frame = pd.DataFrame({"a": [True, False, True, True], "b": [1.0, 2, 3, 4]})
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.astype({"a": "boolean"})):
-        door = fitted(table, [0, 1, 0, 1], categorical_features=["a"])
-        assert door.data_.categories == ((False, True), None)
-        assert door.rows(table)[:, 0].tolist() == [1, 0, 1, 1]
+        checker = fitted(table, [0, 1, 0, 1], categorical_features=["a"])
+        assert checker.data_.categories == ((False, True), None)
+        assert checker.rows(table)[:, 0].tolist() == [1, 0, 1, 1]
 
 
 def test_object_arrays_can_hold_categories():
     X = pd.DataFrame(TABLE).astype(object).to_numpy()
-    door = fitted(X, LABELLED, categorical_features=[1])
-    np.testing.assert_array_equal(door.data_.X[:, 1], CODES)
-    np.testing.assert_array_equal(door.rows(X), door.data_.X)
-    np.testing.assert_array_equal(fitted(X.tolist(), LABELLED, categorical_features=[1]).data_.X, door.data_.X)
+    checker = fitted(X, LABELLED, categorical_features=[1])
+    np.testing.assert_array_equal(checker.data_.X[:, 1], CODES)
+    np.testing.assert_array_equal(checker.rows(X), checker.data_.X)
+    np.testing.assert_array_equal(fitted(X.tolist(), LABELLED, categorical_features=[1]).data_.X, checker.data_.X)
 
 
 @pytest.mark.parametrize("table", COLOURS.values(), ids=COLOURS)
 def test_unseen_labels_are_missing(table):
-    door = fitted(table, LABELLED, categorical_features=["colour"])
+    checker = fitted(table, LABELLED, categorical_features=["colour"])
     new = pd.DataFrame({"size": [1.0, 2], "colour": ["violet", "green"], "age": [1, 2]})
-    np.testing.assert_array_equal(door.rows(new)[:, 1], [np.nan, 1])
+    np.testing.assert_array_equal(checker.rows(new)[:, 1], [np.nan, 1])
 
 
 def test_labels_of_rows_without_weight_are_unseen():
@@ -323,7 +323,7 @@ LABEL_CONTAINERS = {
 @pytest.mark.parametrize("container", LABEL_CONTAINERS.values(), ids=LABEL_CONTAINERS)
 def test_labels_of_any_type_become_codes(labels, container):
     y = container([labels]) if container is pa.chunked_array else container(labels)
-    codes, classes = encode_labels(y, "Door")
+    codes, classes = encode_labels(y, "Checker")
     wanted, inverse = np.unique(labels, return_inverse=True)
     assert classes.tolist() == wanted.tolist()
     assert codes.tolist() == inverse.tolist()
@@ -334,7 +334,7 @@ def test_labels_of_any_type_become_codes(labels, container):
 def test_integer_classes_keep_their_type(dtype):
     top = np.iinfo(dtype).max
     for labels in ([1, 0, 3], [top, top - 1, top], [top, 0, 1]):
-        codes, classes = encode_labels(np.array(labels, dtype=dtype), "Door")
+        codes, classes = encode_labels(np.array(labels, dtype=dtype), "Checker")
         assert classes.dtype == dtype
         assert classes[codes].tolist() == labels
 
@@ -342,13 +342,13 @@ def test_integer_classes_keep_their_type(dtype):
 def test_a_column_of_labels_is_flattened_with_a_warning():
     for y in (SPECIES[:, None], pd.DataFrame({"y": SPECIES})):
         with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
-            assert (encode_labels(y, "Door")[0] == SPECIES).all()
+            assert (encode_labels(y, "Checker")[0] == SPECIES).all()
 
 
 def test_other_string_types_are_labels():
     y = np.array(["b", "a", "b"])
-    assert encode_labels(pd.Series(y, dtype="string"), "Door")[1].tolist() == ["a", "b"]
-    assert encode_labels(y.astype(np.dtypes.StringDType()), "Door")[1].tolist() == ["a", "b"]
+    assert encode_labels(pd.Series(y, dtype="string"), "Checker")[1].tolist() == ["a", "b"]
+    assert encode_labels(y.astype(np.dtypes.StringDType()), "Checker")[1].tolist() == ["a", "b"]
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------
@@ -470,8 +470,8 @@ def test_class_weight_zero_leaves_a_class_out():
 
 
 def test_a_refused_fit_changes_nothing():
-    door = fitted(pd.DataFrame(IRIS, columns=NAMES))
-    before = dict(door.__dict__)
+    checker = fitted(pd.DataFrame(IRIS, columns=NAMES))
+    before = dict(checker.__dict__)
     for X, y, w in (
         (IRIS[:, :2], SPECIES[:-1], None),
         (IRIS[:, :2], SPECIES, -np.ones(150)),
@@ -479,9 +479,9 @@ def test_a_refused_fit_changes_nothing():
         (IRIS[:, :2], SPECIES + 0.5, None),
     ):
         with pytest.raises(ValueError):
-            door.fit(X, y, w)
-        assert door.__dict__ == before
-    fresh = Door()
+            checker.fit(X, y, w)
+        assert checker.__dict__ == before
+    fresh = Checker()
     with pytest.raises(ValueError):
         fresh.fit(IRIS, SPECIES, np.zeros(150))
     assert not [name for name in vars(fresh) if name.endswith("_")]

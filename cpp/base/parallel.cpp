@@ -10,6 +10,8 @@
 
 #if __has_include(<pthread.h>)
 #include <pthread.h>
+
+#include "base/index.hpp"
 #endif
 
 namespace boscage {
@@ -31,7 +33,7 @@ class Workers {
     for (auto& thread : threads_) thread.join();
   }
 
-  int64_t size() const { return static_cast<int64_t>(threads_.size()); }
+  int64_t size() const { return signed_size(threads_); }
 
   void run(int64_t chunks, const std::function<void(int64_t, int)>& task) {
     {

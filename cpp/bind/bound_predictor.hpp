@@ -1,6 +1,7 @@
 // A Predictor that keeps its Python arrays alive, and rows from Python as the core reads them.
 #pragma once
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
@@ -26,8 +27,8 @@ template <class T, class Index>
 SparseRows<T, Index> sparse_rows(const In1<T>& data, const In1<Index>& indices, const In1<Index>& offsets,
                                  int64_t columns) {
   if (offsets.size() == 0 || indices.size() != data.size()) throw std::invalid_argument("X: the CSR matrix is broken.");
-  const auto rows = static_cast<int64_t>(offsets.size()) - 1;
-  return {data.data(), indices.data(), offsets.data(), rows, columns, static_cast<int64_t>(data.size())};
+  const auto rows = signed_size(offsets) - 1;
+  return {data.data(), indices.data(), offsets.data(), rows, columns, signed_size(data)};
 }
 
 }  // namespace boscage::bind

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/run.hpp"
 #include "online/distinct.hpp"
@@ -43,11 +44,11 @@ void make_sparse(RowBatch* self, In1<T> data, In1<int32_t> indices, In1<int64_t>
   if (indptr.size() == 0 || indices.size() != data.size()) throw nb::value_error("X is not a valid CSR matrix");
   if (features < 0 || features >= INT32_MAX) throw nb::value_error("X has too many columns");
   on::Batch batch;
-  batch.rows = static_cast<int64_t>(indptr.size()) - 1;
+  batch.rows = signed_size(indptr) - 1;
   batch.features = features;
   batch.indices = indices.data();
   batch.indptr = indptr.data();
-  batch.entries = static_cast<int64_t>(data.size());
+  batch.entries = signed_size(data);
   set_data(batch, data.data());
   on::check_batch(batch);
   new (self) RowBatch{batch, nb::cast(data), nb::cast(indices), nb::cast(indptr)};
@@ -102,8 +103,8 @@ void check_learning(const on::Learner& learner, const on::Batch& batch, const In
   check_width(learner, batch);
   require(learner.can_learn(), "this model was saved without its learning state");
   require(classes >= learner.classes() && classes < INT32_MAX - 1, "classes cannot be taken away");
-  require(static_cast<int64_t>(labels.size()) == batch.rows, "labels must have one entry per row");
-  require(!weights || static_cast<int64_t>(weights->size()) == batch.rows, "weights must have one entry per row");
+  require(signed_size(labels) == batch.rows, "labels must have one entry per row");
+  require(!weights || signed_size(*weights) == batch.rows, "weights must have one entry per row");
   for (int32_t label : view(labels)) require(label >= 0 && label < classes, "a label is out of range");
   if (weights) {
     for (double weight : view(*weights)) require(weight >= 0 && weight <= 1e9, "a weight is out of range");
@@ -113,18 +114,23 @@ void check_learning(const on::Learner& learner, const on::Batch& batch, const In
   }
 }
 
+struct LearnOptions {
+  int64_t classes;
+  std::optional<In1<int64_t>> order;  // of the rows
+  bool replay, keep;
+};
+
 // Learns in place. Interrupted work leaves the learner half taught: long work is for a learner that nobody else has.
 // publish (None: nothing) is called when the rows are learnt, before any other Python code can run.
 void learn(on::Learner& learner, const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights,
-           std::optional<In1<int64_t>> order, int64_t classes, bool replay, bool keep, nb::object progress,
-           nb::object publish) {
+           const LearnOptions& options, nb::object progress, nb::object publish) {
   const on::Batch& batch = rows.batch;
-  check_learning(learner, batch, labels, weights, order, classes);
-  const int64_t count = order ? static_cast<int64_t>(order->size()) : batch.rows;
+  check_learning(learner, batch, labels, weights, options.order, options.classes);
+  const int64_t count = options.order ? signed_size(*options.order) : batch.rows;
   run(is_short(batch), progress, [&](Control& control) {
-    learner.add_classes(classes - learner.classes());
-    learner.learn(batch, labels.data(), weights ? weights->data() : nullptr, order ? order->data() : nullptr, count,
-                  replay, keep, control);
+    learner.add_classes(options.classes - learner.classes());
+    learner.learn(batch, labels.data(), weights ? weights->data() : nullptr,
+                  options.order ? options.order->data() : nullptr, count, options.replay, options.keep, control);
   });
   if (!publish.is_none()) publish();
 }
@@ -146,14 +152,14 @@ struct Order {
 
 // column_of must be a permutation of the classes.
 Order invert(const on::Learner& learner, const In1<int32_t>& column_of) {
-  require(static_cast<int64_t>(column_of.size()) == learner.classes(), "columns must have one entry per class");
+  require(signed_size(column_of) == learner.classes(), "columns must have one entry per class");
   Order order;
   order.class_at.assign(column_of.size(), -1);
   for (size_t label = 0; label < column_of.size(); ++label) {
     const int32_t column = column_of.data()[label];
-    require(column >= 0 && static_cast<size_t>(column) < column_of.size(), "a column is out of range");
-    require(order.class_at[static_cast<size_t>(column)] < 0, "a column is used twice");
-    order.class_at[static_cast<size_t>(column)] = static_cast<int32_t>(label);
+    require(column >= 0 && to_size(column) < column_of.size(), "a column is out of range");
+    require(order.class_at[to_size(column)] < 0, "a column is used twice");
+    order.class_at[to_size(column)] = static_cast<int32_t>(label);
   }
   return order;
 }
@@ -164,14 +170,14 @@ nb::object predict_top(const on::Learner& learner, const RowBatch& rows, int64_t
   check_width(learner, batch);
   require(k >= 1 && k <= learner.classes(), "k must be between 1 and the number of classes");
   const Order order = invert(learner, column_of);
-  const auto size = static_cast<size_t>(batch.rows * k);
+  const auto size = to_size(batch.rows * k);
   std::vector<int32_t> labels(size);
   std::vector<double> shares(probabilities ? size : 0);
   run(is_short(batch), nb::none(), [&](Control& control) {
     learner.predict_top(batch, k, order.view(column_of), labels.data(), probabilities ? shares.data() : nullptr,
                         threads, control);
   });
-  const std::vector<size_t> shape{static_cast<size_t>(batch.rows), static_cast<size_t>(k)};
+  const std::vector<size_t> shape{to_size(batch.rows), to_size(k)};
   nb::object found = nb::cast(give(std::move(labels), shape));
   if (!probabilities) return found;
   return nb::make_tuple(found, give(std::move(shares), shape));
@@ -182,23 +188,23 @@ nb::ndarray<nb::numpy, double> predict_all(const on::Learner& learner, const Row
   const on::Batch& batch = rows.batch;
   check_width(learner, batch);
   const Order order = invert(learner, column_of);
-  std::vector<double> out(static_cast<size_t>(batch.rows * learner.classes()), 0.0);
+  std::vector<double> out(to_size(batch.rows * learner.classes()), 0.0);
   run(is_short(batch), nb::none(),
       [&](Control& control) { learner.predict_all(batch, order.view(column_of), out.data(), threads, control); });
-  return give(std::move(out), {static_cast<size_t>(batch.rows), static_cast<size_t>(learner.classes())});
+  return give(std::move(out), {to_size(batch.rows), to_size(learner.classes())});
 }
 
 nb::ndarray<nb::numpy, int32_t> leaves(const on::Learner& learner, const RowBatch& rows, int threads) {
   check_width(learner, rows.batch);
   require(learner.config().lomtree, "only a LOMtree has leaves");
-  std::vector<int32_t> out(static_cast<size_t>(rows.batch.rows));
+  std::vector<int32_t> out(to_size(rows.batch.rows));
   run(is_short(rows.batch), nb::none(),
       [&](Control& control) { learner.leaves(rows.batch, out.data(), threads, control); });
   return give(std::move(out));
 }
 
 nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights) {
-  require(static_cast<int64_t>(labels.size()) == rows.batch.rows, "labels must have one entry per row");
+  require(signed_size(labels) == rows.batch.rows, "labels must have one entry per row");
   require(!weights || weights->size() == labels.size(), "weights must have one entry per row");
   on::DistinctRows out = on::distinct_rows(rows.batch, labels.data(), weights ? weights->data() : nullptr);
   return nb::make_tuple(give(std::move(out.rows)), give(std::move(out.weights)));
@@ -284,14 +290,20 @@ void bind_online(nb::module_& module) {
       .def_rw("power_rounds", &on::Constants::power_rounds)
       .def_rw("halving_rounds", &on::Constants::halving_rounds)
       .def_rw("sparse_start", &on::Constants::sparse_start);
+  nb::class_<LearnOptions>(module, "LearnOptions", "How a batch is learnt.")
+      .def(
+          "__init__",
+          [](LearnOptions* self, int64_t classes, std::optional<In1<int64_t>> order, bool replay, bool keep) {
+            new (self) LearnOptions{classes, std::move(order), replay, keep};
+          },
+          "n_classes"_a, "order"_a.noconvert().none() = nb::none(), "replay"_a = true, "keep"_a = true);
   nb::class_<on::Learner>(module, "OnlineLearner", "The learner of OnlineTreeClassifier and LOMTreeClassifier.")
       .def_static("online_tree", &online_tree, nb::kw_only(), "features"_a, "centred"_a, "seed"_a, "learning_rate"_a,
                   "flat_below"_a, "beam"_a, "trees"_a, "replay"_a, "flood_above"_a, "head_start"_a, "constants"_a)
       .def_static("lomtree", &lomtree, nb::kw_only(), "features"_a, "centred"_a, "seed"_a, "learning_rate"_a,
                   "max_internal_nodes"_a, "swap_resistance"_a, "max_records"_a)
-      .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
-           "order"_a.noconvert().none(), "n_classes"_a, "replay"_a, "keep"_a, "progress"_a.none(),
-           "publish"_a.none() = nb::none())
+      .def("learn", &learn, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(), "options"_a,
+           "progress"_a.none(), "publish"_a.none() = nb::none())
       .def("copy", &copy_of)
       .def("predict_top", &predict_top, "rows"_a, "k"_a, "column_of"_a.noconvert(), "probabilities"_a, "threads"_a)
       .def("predict_all", &predict_all, "rows"_a, "column_of"_a.noconvert(), "threads"_a)

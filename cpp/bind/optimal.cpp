@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 
@@ -60,16 +61,14 @@ nb::dict as_dict(Result result) {
 
 std::vector<int32_t> copy(const In1<int32_t>& a) { return {a.data(), a.data() + a.size()}; }
 
+// Children, feature and threshold of a tree to start from.
+using Start = std::tuple<In1<int32_t>, In1<int32_t>, In1<int32_t>, In1<double>>;
+
 template <class T>
-nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<double>> weights, int max_depth,
-                       double alpha, bool exact, double time_limit, int64_t memory_limit, int64_t max_explored,
-                       int threads, In1<int32_t> warm_left, In1<int32_t> warm_right, In1<int32_t> warm_feature,
-                       In1<double> warm_threshold, bool keep_on_interrupt, nb::object progress) {
-  const Settings settings{max_depth, alpha, exact, time_limit, memory_limit, threads, max_explored, keep_on_interrupt};
-  const WarmStart warm{copy(warm_left),
-                       copy(warm_right),
-                       copy(warm_feature),
-                       {warm_threshold.data(), warm_threshold.data() + warm_threshold.size()}};
+nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<double>> weights, const Settings& settings,
+                       const Start& start, nb::object progress) {
+  const auto& [left, right, feature, threshold] = start;
+  const WarmStart warm{copy(left), copy(right), copy(feature), {threshold.data(), threshold.data() + threshold.size()}};
   Snapshot snapshot;
   Result result;
   const Matrix matrix = as_matrix(x);
@@ -82,22 +81,30 @@ nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<dou
   run(
       is_short, report,
       [&](Control& control) { result = solve(matrix, labels.data(), w, settings, warm, control, snapshot); },
-      keep_on_interrupt);
+      settings.keep_on_interrupt);
   return as_dict(std::move(result));
 }
 
 template <class T>
 void define(nb::module_& module) {
   module.def("solve_optimal", &solve_optimal<T>, nb::arg("x").noconvert(), nb::arg("labels").noconvert(),
-             nb::arg("weights").noconvert().none(), nb::arg("max_depth"), nb::arg("alpha"), nb::arg("exact"),
-             nb::arg("time_limit"), nb::arg("memory_limit"), nb::arg("max_explored"), nb::arg("threads"),
-             nb::arg("warm_left").noconvert(), nb::arg("warm_right").noconvert(), nb::arg("warm_feature").noconvert(),
-             nb::arg("warm_threshold").noconvert(), nb::arg("keep_on_interrupt"), nb::arg("progress").none());
+             nb::arg("weights").noconvert().none(), nb::arg("settings"), nb::arg("start").noconvert(),
+             nb::arg("progress").none());
 }
 
 }  // namespace
 
 void bind_optimal(nb::module_& module) {
+  nb::class_<Settings>(module, "OptimalSettings", "What a search for an optimal tree may spend.")
+      .def(nb::init<>())
+      .def_rw("max_depth", &Settings::max_depth)
+      .def_rw("alpha", &Settings::alpha)
+      .def_rw("exact", &Settings::exact)
+      .def_rw("time_limit", &Settings::time_limit)
+      .def_rw("memory_limit", &Settings::memory_limit)
+      .def_rw("max_explored", &Settings::max_explored)
+      .def_rw("threads", &Settings::threads)
+      .def_rw("keep_on_interrupt", &Settings::keep_on_interrupt);
   define<float>(module);
   define<double>(module);
 }

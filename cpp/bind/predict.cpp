@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/index.hpp"
 #include "bind/bound_predictor.hpp"
 #include "bind/run.hpp"
 
@@ -88,7 +89,7 @@ void run_rows(const Predictor& core, int64_t rows, Work&& work) {
 
 template <class Rows>
 nb::object leaves(const BoundPredictor& self, const Rows& rows, int threads, bool want_class) {
-  std::vector<int64_t> out(static_cast<size_t>(rows.rows));
+  std::vector<int64_t> out(to_size(rows.rows));
   run_rows(self.core, rows.rows, [&](Control& control) {
     want_class ? self.core.classes(rows, out.data(), threads, control)
                : self.core.apply(rows, out.data(), threads, control);
@@ -98,7 +99,7 @@ nb::object leaves(const BoundPredictor& self, const Rows& rows, int threads, boo
 
 template <class Rows>
 nb::object proba(const BoundPredictor& self, const Rows& rows, int threads) {
-  const auto n = static_cast<size_t>(rows.rows), k = static_cast<size_t>(self.core.tree().classes);
+  const auto n = to_size(rows.rows), k = to_size(self.core.tree().classes);
   std::vector<double> out(n * k);
   run_rows(self.core, rows.rows, [&](Control& control) { self.core.proba(rows, out.data(), threads, control); });
   return nb::cast(give(std::move(out), {n, k}));
@@ -114,7 +115,7 @@ nb::tuple paths(const BoundPredictor& self, const Rows& rows, int threads, std::
 }
 
 nb::object soft_proba(const BoundPredictor& self, const In2<double>& scores, int threads) {
-  const size_t n = scores.shape(1), k = static_cast<size_t>(self.core.tree().classes);
+  const size_t n = scores.shape(1), k = to_size(self.core.tree().classes);
   std::vector<double> out(n * k);
   run(scores.size() < 1'000'000, nb::none(), [&](Control& control) {
     self.core.soft_proba({scores.data(), scores.size()}, static_cast<int64_t>(n), out.data(), threads, control);

@@ -1,6 +1,10 @@
 // Work on a grown tree: joint refinement of its tests, linear models in its leaves, content hashes of rows.
+#include <nanobind/stl/pair.h>
+
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "bind/bound_predictor.hpp"
 #include "bind/run.hpp"
@@ -39,21 +43,27 @@ struct BoundSample {
 };
 
 struct PolishCall {
-  int64_t epochs, batch;
-  double learning_rate, l2, dropout, first_slope, last_slope;
-  uint64_t seed;
-  double time_limit;
-  int threads;
+  int64_t epochs = 1, batch = 1;
+  double learning_rate = 0, l2 = 0, dropout = 0, first_slope = 1, last_slope = 1;
+  uint64_t seed = 0;
+  double time_limit = std::numeric_limits<double>::infinity();
+  int threads = 1;
+  nb::object progress = nb::none();
 };
 
 struct LeafModelCall {
   In1<int64_t> offsets, members;
   In1<double> weight, shares;
-  double l2;
-  int max_iter;
-  double tolerance;
-  int threads;
+  double l2 = 0;
+  int max_iter = 100;
+  double tolerance = 1e-7;
+  int threads = 1;
+  nb::object progress = nb::none();
 };
+
+// Children of a tree to the left and to the right; tests and leaves of an objective.
+using Children = std::pair<In1<int32_t>, In1<int32_t>>;
+using Point = std::pair<In1<double>, In1<double>>;
 
 // Tests whose terms are beyond 2^±60 are brought near 1: single precision holds no more.
 constexpr int kModerate = 60;
@@ -134,8 +144,7 @@ void check_columns(const BoundPredictor& tree, const Rows& rows) {
 }
 
 template <class T, class Rows>
-nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample& bound, const PolishCall& call,
-                nb::object progress) {
+nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample& bound, const PolishCall& call) {
   const TreeArrays& arrays = tree.core.tree();
   check_columns(tree, rows);
   const rf::Sample sample = bound.view(rows.rows, arrays.classes);
@@ -144,7 +153,7 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
   rf::Standard standard;
   const double work = static_cast<double>(sample.size()) * static_cast<double>(source.width) *
                       static_cast<double>((arrays.weights.rows + 1) * (call.epochs + 1));
-  run(work < kShortWork, progress, [&](Control& control) {
+  run(work < kShortWork, call.progress, [&](Control& control) {
     Pool pool(call.threads);
     standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     rf::Polisher<T> polisher(source, standard, sample, soft_tree(arrays, standard), call.batch, pool, control);
@@ -161,8 +170,8 @@ nb::dict polish(const BoundPredictor& tree, const Rows& rows, const BoundSample&
 }
 
 template <class T, class Rows>
-nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundSample& bound, const LeafModelCall& call,
-                      nb::object progress) {
+nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundSample& bound,
+                      const LeafModelCall& call) {
   const TreeArrays& arrays = tree.core.tree();
   check_columns(tree, rows);
   const rf::Sample sample = bound.view(rows.rows, arrays.classes);
@@ -177,7 +186,7 @@ nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundS
   const rf::RowSource source = rf::mapped_rows(rows, arrays.map, arrays.n_categories, false);
   rf::LeafModelArrays found;
   const double work = static_cast<double>(stored * source.width) * static_cast<double>(arrays.classes * call.max_iter);
-  run(work < kShortWork, progress, [&](Control& control) {
+  run(work < kShortWork, call.progress, [&](Control& control) {
     Pool pool(call.threads);
     const rf::Standard standard = rf::make_standard(source, sample, kLeastShare, pool, control);
     found = rf::fit_leaf_models<T>(source, standard, sample, members, view(call.shares), arrays.classes,
@@ -190,9 +199,9 @@ nb::tuple leaf_models(const BoundPredictor& tree, const Rows& rows, const BoundS
 
 // The objective alone, for tests: rows as they are, theta over the columns with the bias last.
 template <class T>
-nb::tuple polish_objective(const Strided2<T>& X, const In1<int32_t>& children_left, const In1<int32_t>& children_right,
-                           const BoundSample& bound, const PolishCall& call, const In1<double>& theta,
-                           const In1<double>& logits, int64_t classes) {
+nb::tuple polish_objective(const Strided2<T>& X, const Children& children, const BoundSample& bound,
+                           const PolishCall& call, const Point& point, int64_t classes) {
+  const auto& [theta, logits] = point;
   const auto d = static_cast<size_t>(X.shape(1));
   const std::vector<int64_t> n_categories(d, 0);
   const rf::Standard standard{
@@ -200,7 +209,7 @@ nb::tuple polish_objective(const Strided2<T>& X, const In1<int32_t>& children_le
   const rf::RowSource source = rf::mapped_rows(dense_rows(X), RowMap{}, std::span(n_categories), true);
   const rf::Sample sample = bound.view(static_cast<int64_t>(X.shape(0)), classes);
   rf::SoftTree tree{
-      rf::shape_of(children_left.data(), children_right.data(), static_cast<int64_t>(children_left.size())),
+      rf::shape_of(children.first.data(), children.second.data(), static_cast<int64_t>(children.first.size())),
       static_cast<int64_t>(d) + 1,
       classes,
       {theta.data(), theta.data() + theta.size()},
@@ -230,18 +239,16 @@ void bind_sparse(nb::module_& module) {
   const auto offsets = nb::arg("offsets").noconvert();
   module.def(
       "polish",
-      [](const BoundPredictor& tree, D d, I i, I o, const BoundSample& sample, const PolishCall& call,
-         nb::object progress) {
-        return polish<T>(tree, sparse_rows<T, Index>(d, i, o, tree.core.columns()), sample, call, progress);
+      [](const BoundPredictor& tree, D d, I i, I o, const BoundSample& sample, const PolishCall& call) {
+        return polish<T>(tree, sparse_rows<T, Index>(d, i, o, tree.core.columns()), sample, call);
       },
-      nb::arg("tree"), data, indices, offsets, nb::arg("sample"), nb::arg("call"), nb::arg("progress").none());
+      nb::arg("tree"), data, indices, offsets, nb::arg("sample"), nb::arg("call"));
   module.def(
       "fit_leaf_models",
-      [](const BoundPredictor& tree, D d, I i, I o, const BoundSample& sample, const LeafModelCall& call,
-         nb::object progress) {
-        return leaf_models<T>(tree, sparse_rows<T, Index>(d, i, o, tree.core.columns()), sample, call, progress);
+      [](const BoundPredictor& tree, D d, I i, I o, const BoundSample& sample, const LeafModelCall& call) {
+        return leaf_models<T>(tree, sparse_rows<T, Index>(d, i, o, tree.core.columns()), sample, call);
       },
-      nb::arg("tree"), data, indices, offsets, nb::arg("sample"), nb::arg("call"), nb::arg("progress").none());
+      nb::arg("tree"), data, indices, offsets, nb::arg("sample"), nb::arg("call"));
   module.def(
       "row_hashes",
       [](D d, I i, I o, int64_t columns, In1<int32_t> label) {
@@ -255,20 +262,21 @@ void bind_dense(nb::module_& module) {
   const auto x = nb::arg("X").noconvert();
   module.def(
       "polish",
-      [](const BoundPredictor& tree, Strided2<T> X, const BoundSample& sample, const PolishCall& call,
-         nb::object progress) { return polish<T>(tree, dense_rows(X), sample, call, progress); },
-      nb::arg("tree"), x, nb::arg("sample"), nb::arg("call"), nb::arg("progress").none());
+      [](const BoundPredictor& tree, Strided2<T> X, const BoundSample& sample, const PolishCall& call) {
+        return polish<T>(tree, dense_rows(X), sample, call);
+      },
+      nb::arg("tree"), x, nb::arg("sample"), nb::arg("call"));
   module.def(
       "fit_leaf_models",
-      [](const BoundPredictor& tree, Strided2<T> X, const BoundSample& sample, const LeafModelCall& call,
-         nb::object progress) { return leaf_models<T>(tree, dense_rows(X), sample, call, progress); },
-      nb::arg("tree"), x, nb::arg("sample"), nb::arg("call"), nb::arg("progress").none());
+      [](const BoundPredictor& tree, Strided2<T> X, const BoundSample& sample, const LeafModelCall& call) {
+        return leaf_models<T>(tree, dense_rows(X), sample, call);
+      },
+      nb::arg("tree"), x, nb::arg("sample"), nb::arg("call"));
   module.def(
       "row_hashes", [](Strided2<T> X, In1<int32_t> label) { return hashes(dense_rows(X), label); }, x,
       nb::arg("label").noconvert());
-  module.def("polish_objective", &polish_objective<T>, x, nb::arg("children_left").noconvert(),
-             nb::arg("children_right").noconvert(), nb::arg("sample"), nb::arg("call"), nb::arg("theta").noconvert(),
-             nb::arg("logits").noconvert(), nb::arg("classes"));
+  module.def("polish_objective", &polish_objective<T>, x, nb::arg("children").noconvert(), nb::arg("sample"),
+             nb::arg("call"), nb::arg("point").noconvert(), nb::arg("classes"));
 }
 
 }  // namespace
@@ -282,31 +290,30 @@ void bind_refine(nb::module_& module) {
           },
           nb::arg("rows").noconvert(), nb::arg("label").noconvert(), nb::arg("weight").noconvert());
   nb::class_<PolishCall>(module, "PolishCall", "Settings of a joint refinement.")
-      .def(
-          "__init__",
-          [](PolishCall* self, int64_t epochs, int64_t batch, double learning_rate, double l2, double dropout,
-             double first_slope, double last_slope, uint64_t seed, double time_limit, int threads) {
-            new (self) PolishCall{epochs,      batch,      learning_rate, l2,         dropout,
-                                  first_slope, last_slope, seed,          time_limit, threads};
-          },
-          nb::arg("epochs"), nb::arg("batch"), nb::arg("learning_rate"), nb::arg("l2"), nb::arg("dropout"),
-          nb::arg("first_slope"), nb::arg("last_slope"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("threads"));
+      .def(nb::init<>())
+      .def_rw("epochs", &PolishCall::epochs)
+      .def_rw("batch", &PolishCall::batch)
+      .def_rw("learning_rate", &PolishCall::learning_rate)
+      .def_rw("l2", &PolishCall::l2)
+      .def_rw("dropout", &PolishCall::dropout)
+      .def_rw("first_slope", &PolishCall::first_slope)
+      .def_rw("last_slope", &PolishCall::last_slope)
+      .def_rw("seed", &PolishCall::seed)
+      .def_rw("time_limit", &PolishCall::time_limit)
+      .def_rw("threads", &PolishCall::threads)
+      .def_rw("progress", &PolishCall::progress, nb::for_setter(nb::arg("progress").none()));
   nb::class_<LeafModelCall>(module, "LeafModelCall", "Rows of each leaf, its constant shares, and settings.")
       .def(
           "__init__",
-          [](LeafModelCall* self, In1<int64_t> offsets, In1<int64_t> members, In1<double> weight, In1<double> shares,
-             double l2, int max_iter, double tolerance, int threads) {
-            new (self) LeafModelCall{std::move(offsets),
-                                     std::move(members),
-                                     std::move(weight),
-                                     std::move(shares),
-                                     l2,
-                                     max_iter,
-                                     tolerance,
-                                     threads};
+          [](LeafModelCall* self, In1<int64_t> offsets, In1<int64_t> members, In1<double> weight, In1<double> shares) {
+            new (self) LeafModelCall{std::move(offsets), std::move(members), std::move(weight), std::move(shares)};
           },
           nb::arg("offsets").noconvert(), nb::arg("members").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("shares").noconvert(), nb::arg("l2"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("threads"));
+          nb::arg("shares").noconvert())
+      .def_rw("l2", &LeafModelCall::l2)
+      .def_rw("max_iter", &LeafModelCall::max_iter)
+      .def_rw("threads", &LeafModelCall::threads)
+      .def_rw("progress", &LeafModelCall::progress, nb::for_setter(nb::arg("progress").none()));
   bind_dense<double>(module);
   bind_dense<float>(module);
   bind_sparse<double, int32_t>(module);

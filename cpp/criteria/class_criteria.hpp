@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/sums.hpp"
 
 namespace boscage {
@@ -55,10 +56,10 @@ double with_moderate_scale(const double* right, const double* left, int k, Formu
     return formula(right, left, p, q);
   if (!(p > 0 && q > 0)) return 0;
   const int shift = std::max(exponent(right, k), exponent(left, k));
-  std::vector<double> scaled(2 * static_cast<size_t>(k));
+  std::vector<double> scaled(2 * to_size(k));
   for (int c = 0; c < k; ++c) {
-    scaled[static_cast<size_t>(c)] = std::ldexp(right[c], -shift);
-    scaled[static_cast<size_t>(k + c)] = std::ldexp(left[c], -shift);
+    scaled[to_size(c)] = std::ldexp(right[c], -shift);
+    scaled[to_size(k + c)] = std::ldexp(left[c], -shift);
   }
   const double *r = scaled.data(), *l = r + k;
   const double rp = sum(r, k), lq = sum(l, k);

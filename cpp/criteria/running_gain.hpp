@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/criteria.hpp"
 
 namespace boscage {
@@ -19,7 +20,7 @@ class EntropyTerms {
  public:
   EntropyTerms() = default;
   explicit EntropyTerms(int64_t rows) {
-    table_.reserve(static_cast<size_t>(rows) + 1);
+    table_.reserve(to_size(rows) + 1);
     for (int64_t i = 0; i <= rows; ++i) table_.push_back(plain(static_cast<double>(i)));
   }
   double operator()(double x) const { return table_.empty() ? plain(x) : table_[static_cast<size_t>(x)]; }

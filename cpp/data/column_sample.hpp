@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage {
@@ -74,7 +75,7 @@ void search_sample(const ColumnSample& sample, uint64_t path, std::span<const in
   while (!order.empty() && (wanted > 0 || !has_cut)) {
     positions.clear();
     do positions.push_back(order.next());
-    while (!order.empty() && static_cast<int64_t>(positions.size()) < wanted);
+    while (!order.empty() && signed_size(positions) < wanted);
     std::sort(positions.begin(), positions.end());
     const SeenColumns seen = search(std::span<const uint32_t>(positions));
     wanted -= seen.varying;

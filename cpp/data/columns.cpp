@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -51,16 +53,16 @@ void radix_sort(std::vector<Keyed<Bits>>& items, const Control& control) {
 // By key, equal keys by row; the rows come in order.
 template <class Bits>
 void sort_items(std::vector<Keyed<Bits>>& items, const Control& control) {
-  if (static_cast<int64_t>(items.size()) > kSmallSort) return radix_sort(items, control);
+  if (signed_size(items) > kSmallSort) return radix_sort(items, control);
   std::sort(items.begin(), items.end(),
             [](const auto& a, const auto& b) { return a.key != b.key ? a.key < b.key : a.row < b.row; });
 }
 
 template <class T>
 std::vector<Keyed<decltype(sort_key(T{}))>> sorted_keys(const Matrix<T>& X, int64_t column, const Control& control) {
-  std::vector<Keyed<decltype(sort_key(T{}))>> items(static_cast<size_t>(X.rows));
+  std::vector<Keyed<decltype(sort_key(T{}))>> items(to_size(X.rows));
   for (int64_t row = 0; row < X.rows; ++row)
-    items[static_cast<size_t>(row)] = {sort_key(X(row, column)), static_cast<uint32_t>(row)};
+    items[to_size(row)] = {sort_key(X(row, column)), static_cast<uint32_t>(row)};
   sort_items(items, control);
   return items;
 }
@@ -78,11 +80,11 @@ Column category_column(const Matrix<T>& X, int64_t j, int64_t n_categories) {
   Column column;
   column.kind = Column::Kind::category;
   column.bins = static_cast<uint32_t>(n_categories);
-  std::vector<uint32_t> bins(static_cast<size_t>(X.rows));
+  std::vector<uint32_t> bins(to_size(X.rows));
   for (int64_t row = 0; row < X.rows; ++row) {
     const T value = X(row, j);
     const bool known = value >= 0 && value < static_cast<T>(n_categories);  // false for NaN
-    bins[static_cast<size_t>(row)] = known ? static_cast<uint32_t>(value) : column.bins;
+    bins[to_size(row)] = known ? static_cast<uint32_t>(value) : column.bins;
     column.has_missing |= !known;
   }
   store_bins(column, std::move(bins));
@@ -169,8 +171,7 @@ Column numeric_column(const Matrix<T>& X, int64_t j, int64_t max_bins, std::span
     return column;
   }
   // A column of few values is counted; one of n distinct values in n <= 255 rows gains nothing from it.
-  if (distinct <= kFewValues && static_cast<size_t>(distinct) * 2 <= items.size())
-    return binned_column(X, j, items, new_value);
+  if (distinct <= kFewValues && to_size(distinct) * 2 <= items.size()) return binned_column(X, j, items, new_value);
   return sorted_column(items, new_value);
 }
 
@@ -187,11 +188,11 @@ std::vector<uint32_t> sorted_rows(const Matrix<T>& X, int64_t column, const Cont
 template <class T>
 std::vector<Column> make_columns(const Matrix<T>& X, std::span<const int64_t> n_categories, int64_t max_bins,
                                  std::span<const double> weight, Pool& pool, const Control& control) {
-  std::vector<Column> columns(static_cast<size_t>(X.columns));
+  std::vector<Column> columns(to_size(X.columns));
   pool.parallel_for(X.columns, [&](int64_t j, int) {
     control.check();
-    const int64_t categories = n_categories.empty() ? 0 : n_categories[static_cast<size_t>(j)];
-    columns[static_cast<size_t>(j)] =
+    const int64_t categories = n_categories.empty() ? 0 : n_categories[to_size(j)];
+    columns[to_size(j)] =
         categories > 0 ? category_column(X, j, categories) : numeric_column(X, j, max_bins, weight, control);
   });
   return columns;
@@ -213,20 +214,20 @@ void for_entries(const SparseRows<T, Index>& X, const Control& control, const Us
     if (row % 1024 == 0) control.check();
     const auto [begin, end] = X.range(row);
     for (int64_t k = begin; k < end; ++k)
-      if (X.data[k] != 0) use(row, static_cast<size_t>(X.column(k)), X.data[k]);
+      if (X.data[k] != 0) use(row, to_size(X.column(k)), X.data[k]);
   }
 }
 
 template <class T, class Index>
 ByColumn<T> by_column(const SparseRows<T, Index>& X, const Control& control) {
   ByColumn<T> out;
-  out.start.assign(static_cast<size_t>(X.columns) + 2, 0);
+  out.start.assign(to_size(X.columns) + 2, 0);
   for_entries(X, control, [&](int64_t, size_t column, T) { ++out.start[column + 2]; });
   std::partial_sum(out.start.begin(), out.start.end(), out.start.begin());
-  out.rows.resize(static_cast<size_t>(out.start.back()));
+  out.rows.resize(to_size(out.start.back()));
   out.values.resize(out.rows.size());
   for_entries(X, control, [&](int64_t row, size_t column, T value) {
-    const auto at = static_cast<size_t>(out.start[column + 1]++);
+    const auto at = to_size(out.start[column + 1]++);
     out.rows[at] = static_cast<uint32_t>(row);
     out.values[at] = value;
   });
@@ -241,10 +242,10 @@ SparseSlice sparse_column(const ByColumn<T>& numbers, int64_t begin, int64_t end
   SparseSlice slice;
   slice.begin = begin;
   std::vector<Keyed<decltype(sort_key(T{}))>> items;
-  items.reserve(static_cast<size_t>(end - begin));
+  items.reserve(to_size(end - begin));
   for (int64_t at = begin; at < end; ++at) {
-    const T value = numbers.values[static_cast<size_t>(at)];
-    items.push_back({sort_key(value), numbers.rows[static_cast<size_t>(at)]});
+    const T value = numbers.values[to_size(at)];
+    items.push_back({sort_key(value), numbers.rows[to_size(at)]});
     ++(std::isnan(value) ? slice.missing : value < 0 ? slice.negative : slice.positive);
   }
   sort_items(items, control);
@@ -263,13 +264,12 @@ SparseColumns make_sparse_columns(const SparseRows<T, Index>& X, Pool& pool, con
   const ByColumn<T> numbers = by_column(X, control);
   SparseColumns columns;
   columns.entries.resize(numbers.rows.size());
-  columns.slices.resize(static_cast<size_t>(X.columns));
+  columns.slices.resize(to_size(X.columns));
   pool.parallel_for((X.columns + together - 1) / together, [&](int64_t chunk, int) {
     control.check();
     for (int64_t j = chunk * together; j < std::min(X.columns, (chunk + 1) * together); ++j) {
-      const int64_t begin = numbers.start[static_cast<size_t>(j)], end = numbers.start[static_cast<size_t>(j) + 1];
-      columns.slices[static_cast<size_t>(j)] =
-          sparse_column(numbers, begin, end, columns.entries.data() + begin, control);
+      const int64_t begin = numbers.start[to_size(j)], end = numbers.start[to_size(j) + 1];
+      columns.slices[to_size(j)] = sparse_column(numbers, begin, end, columns.entries.data() + begin, control);
     }
   });
   return columns;

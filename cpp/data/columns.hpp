@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
@@ -33,9 +34,7 @@ struct Column {
   std::vector<uint32_t> large;      // ... the same when there are more than 255
   std::vector<double> first, last;  // binned: smallest and largest value of each bin
 
-  uint32_t bin(int64_t row) const {
-    return small.empty() ? large[static_cast<size_t>(row)] : small[static_cast<size_t>(row)];
-  }
+  uint32_t bin(int64_t row) const { return small.empty() ? large[to_size(row)] : small[to_size(row)]; }
 };
 
 // Rows in increasing order of value, NaN last; equal values keep their row order.

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/criteria.hpp"
 #include "data/target.hpp"
 
@@ -156,7 +157,7 @@ struct NumberRange {
 };
 
 inline NumberRange range_of(const Target& target, std::span<const uint32_t> rows) {
-  const auto outputs = static_cast<size_t>(target.outputs);
+  const auto outputs = to_size(target.outputs);
   NumberRange range;
   range.outputs = Outputs(outputs);
   for (const uint32_t row : rows) {
@@ -169,7 +170,7 @@ inline NumberRange range_of(const Target& target, std::span<const uint32_t> rows
 }
 
 inline NumberRange range_of(const Target& target) {
-  std::vector<uint32_t> rows(static_cast<size_t>(target.rows()));
+  std::vector<uint32_t> rows(to_size(target.rows()));
   std::iota(rows.begin(), rows.end(), 0U);
   return range_of(target, rows);
 }

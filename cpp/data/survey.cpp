@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -45,14 +47,14 @@ bool has_nan(const Matrix<T>& X) {
 template <class T>
 ColumnSurvey<T> survey_columns(const Matrix<T>& X, Pool& pool, const Control& control) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
-  const auto d = static_cast<size_t>(X.columns);
+  const auto d = to_size(X.columns);
   ColumnSurvey<T> all{std::vector<T>(d, infinity), std::vector<T>(d, -infinity)};
-  std::vector<ColumnSurvey<T>> parts(static_cast<size_t>(pool.threads()), all);
+  std::vector<ColumnSurvey<T>> parts(to_size(pool.threads()), all);
   std::vector<std::vector<T>> flaws(parts.size(), std::vector<T>(d));
   pool.parallel_for((X.rows + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t chunk, int thread) {
     control.check();
-    ColumnSurvey<T>& mine = parts[static_cast<size_t>(thread)];
-    auto& flaw = flaws[static_cast<size_t>(thread)];
+    ColumnSurvey<T>& mine = parts[to_size(thread)];
+    auto& flaw = flaws[to_size(thread)];
     const int64_t begin = chunk * kRowsAtOnce, end = std::min(begin + kRowsAtOnce, X.rows);
     if (X.row_stride == 1) {
       for (size_t j = 0; j < d; ++j)

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 struct Target {
@@ -15,9 +17,7 @@ struct Target {
   std::span<const double> weight;  // on a grid on which sums are exact; empty: every row counts 1
 
   bool is_numbers() const { return outputs > 0; }
-  int64_t rows() const {
-    return static_cast<int64_t>(is_numbers() ? number.size() / static_cast<size_t>(outputs) : label.size());
-  }
+  int64_t rows() const { return static_cast<int64_t>(is_numbers() ? number.size() / to_size(outputs) : label.size()); }
   double weight_of(uint32_t row) const { return weight.empty() ? 1.0 : weight[row]; }
 };
 

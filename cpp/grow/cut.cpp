@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -49,14 +51,14 @@ std::span<const uint32_t> ScoreOrder::sort(std::span<const double> scores) {
 void ScoreOrder::sort_by_digits() {
   const size_t n = entries_.size();
   other_.resize(n);
-  counts_.assign(static_cast<size_t>(kDigits) * kPasses, 0);
+  counts_.assign(to_size(kDigits) * kPasses, 0);
   const auto digit = [](uint64_t key, int pass) {
-    return static_cast<size_t>(key >> (kPrefixShift + pass * kDigitBits)) & (kDigits - 1);
+    return to_size(key >> (kPrefixShift + pass * kDigitBits)) & (kDigits - 1);
   };
   for (const Entry& entry : entries_)
-    for (int pass = 0; pass < kPasses; ++pass) ++counts_[static_cast<size_t>(pass) * kDigits + digit(entry.key, pass)];
+    for (int pass = 0; pass < kPasses; ++pass) ++counts_[to_size(pass) * kDigits + digit(entry.key, pass)];
   for (int pass = 0; pass < kPasses; ++pass) {
-    uint32_t* count = counts_.data() + static_cast<size_t>(pass) * kDigits;
+    uint32_t* count = counts_.data() + to_size(pass) * kDigits;
     if (count[digit(entries_[0].key, pass)] == n) continue;
     uint32_t before = 0;
     for (int value = 0; value < kDigits; ++value) before += std::exchange(count[value], before);
@@ -75,7 +77,7 @@ void ScoreOrder::sort_by_digits() {
 
 NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedRow> weighted, int32_t classes,
                        const AnyCriterion& criterion, const Limits& limits)
-    : local_(rows.size()), all_classes_(static_cast<size_t>(classes)), criterion_(criterion), limits_(limits) {
+    : local_(rows.size()), all_classes_(to_size(classes)), criterion_(criterion), limits_(limits) {
   std::vector<double> total(all_classes_, 0.0);
   for (const uint32_t row : rows) total[weighted[row].label] += weighted[row].weight;
   std::vector<uint32_t> number(all_classes_, 0);
@@ -121,7 +123,7 @@ NodeCutter::NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers
 void NodeCutter::set_view(const Limits& limits) {
   view_.local = identity_;
   view_.total = total_;
-  view_.rows = static_cast<int64_t>(local_.size());
+  view_.rows = signed_size(local_);
   view_.min_samples_leaf = limits.min_samples_leaf;
   view_.min_weight_leaf = limits.min_weight_leaf;
   // Differences this small are rounding: a cut worth no more counts as worth nothing.
@@ -143,7 +145,7 @@ CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) c
                 criterion_)
           : visit_classes([&](const auto& g) { return scan(g, scratch.entries, scratch); }, criterion_);
   if (best.gain < 0) return {};
-  const auto at = static_cast<size_t>(best.position);
+  const auto at = to_size(best.position);
   return {best.gain, scores[order[at - 1]], scores[order[at]], best.position};
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/criteria.hpp"
 #include "criteria/running_gain.hpp"
 #include "grow/growth.hpp"
@@ -88,7 +89,7 @@ class NodeCutter {
   NodeCutter(const NodeCutter&) = delete;  // the view points into the object
   NodeCutter& operator=(const NodeCutter&) = delete;
 
-  int64_t rows() const { return static_cast<int64_t>(local_.size()); }
+  int64_t rows() const { return signed_size(local_); }
   int classes() const { return static_cast<int>(total_.size()); }
   // Class (numbered among those present) and weight of each row, in the order of `rows`.
   std::span<const WeightedRow> local() const { return local_; }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -15,7 +17,7 @@ void add_test(Grown& tree, const Test* test) {
   tree.linear_row.push_back(-1);
   if (!test) return;
   if (!test->categories.empty()) {
-    tree.category_offset.back() = static_cast<int64_t>(tree.category_bits.size());
+    tree.category_offset.back() = signed_size(tree.category_bits);
     tree.category_bits.insert(tree.category_bits.end(), test->categories.begin(), test->categories.end());
   }
   if (test->feature == kLinear && !test->columns.empty()) {
@@ -23,7 +25,7 @@ void add_test(Grown& tree, const Test* test) {
     tree.linear_row.back() = static_cast<int32_t>(tree.weight_offsets.size()) - 1;
     tree.weights.insert(tree.weights.end(), test->weights.begin(), test->weights.end());
     tree.weight_columns.insert(tree.weight_columns.end(), test->columns.begin(), test->columns.end());
-    tree.weight_offsets.push_back(static_cast<int64_t>(tree.weights.size()));
+    tree.weight_offsets.push_back(signed_size(tree.weights));
   } else if (test->feature == kLinear) {
     tree.linear_row.back() = static_cast<int32_t>(tree.weights.size() / test->weights.size());
     tree.weights.insert(tree.weights.end(), test->weights.begin(), test->weights.end());

@@ -1,11 +1,32 @@
 #include "grow/growth.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage {
+
+Order order_of(const std::string& name) {
+  if (name == "best_first") return Order::best_first;
+  if (name == "heaviest_first") return Order::heaviest_first;
+  if (name == "depth_first") return Order::depth_first;
+  throw std::invalid_argument("unknown growth: " + name);
+}
+
+double priority(const Node& leaf, Order order) {
+  switch (order) {
+    case Order::best_first:
+      return leaf.proposal.priority();
+    case Order::heaviest_first:
+      return leaf.weight;
+    case Order::depth_first:
+      return leaf.depth;  // children are numbered from the left, after their parent
+  }
+  return 0;
+}
 
 Grower::Grower(Side root, Limits limits, Order order, int64_t together)
     : limits_(limits), order_(order), together_(together) {
@@ -17,7 +38,7 @@ Grower::Grower(Side root, Limits limits, Order order, int64_t together)
 }
 
 bool Grower::is_open(int32_t id) const {
-  const Node& node = nodes_[static_cast<size_t>(id)];
+  const Node& node = nodes_[to_size(id)];
   if (limits_.max_depth >= 0 && node.depth >= limits_.max_depth) return false;
   if (node.rows < std::max(limits_.min_samples_split, 2 * limits_.min_samples_leaf)) return false;
   return !(node.weight < 2 * limits_.min_weight_leaf) && !node.is_settled;
@@ -36,7 +57,7 @@ std::vector<Request> Grower::ask() {
   if (!pending_.empty()) look_ahead();
   std::vector<Request> requests;
   requests.reserve(pending_.size());
-  for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[static_cast<size_t>(id)])});
+  for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[to_size(id)])});
   pending_.clear();
   return requests;
 }
@@ -49,7 +70,7 @@ bool Grower::children_may_split(const Proposal& proposal) const {
 }
 
 void Grower::tell(int32_t id, Proposal proposal) {
-  Node& node = nodes_[static_cast<size_t>(id)];
+  Node& node = nodes_[to_size(id)];
   node.proposal = std::move(proposal);
   node.answered = true;
   if (!children_may_split(node.proposal)) node.proposal.tests = std::move(node.proposal.single);
@@ -77,8 +98,8 @@ int32_t Grower::add_child(int32_t parent, bool is_right, Side side) {
   Node child;
   child.parent = parent;
   child.is_right = is_right;
-  child.depth = nodes_[static_cast<size_t>(parent)].depth + 1;
-  child.path = child_path(nodes_[static_cast<size_t>(parent)].path, is_right);
+  child.depth = nodes_[to_size(parent)].depth + 1;
+  child.path = child_path(nodes_[to_size(parent)].path, is_right);
   measure(child, std::move(side));
   nodes_.push_back(std::move(child));
   return id;
@@ -86,35 +107,35 @@ int32_t Grower::add_child(int32_t parent, bool is_right, Side side) {
 
 // Gives a node its two children. The children of a triple have their tests already.
 void Grower::make_children(int32_t id) {
-  auto tests = std::move(nodes_[static_cast<size_t>(id)].proposal.tests);
+  auto tests = std::move(nodes_[to_size(id)].proposal.tests);
   const int32_t left = add_child(id, false, std::move(tests[0].left));
   const int32_t right = add_child(id, true, std::move(tests[0].right));
-  nodes_[static_cast<size_t>(id)].left = left;
-  nodes_[static_cast<size_t>(id)].right = right;
+  nodes_[to_size(id)].left = left;
+  nodes_[to_size(id)].right = right;
   if (tests.size() == 3) {
     for (int side = 0; side < 2; ++side) {
       const int32_t child = side == 0 ? left : right;
-      nodes_[static_cast<size_t>(child)].answered = true;
-      nodes_[static_cast<size_t>(child)].proposal.tests = {std::move(tests[static_cast<size_t>(side + 1)])};
+      nodes_[to_size(child)].answered = true;
+      nodes_[to_size(child)].proposal.tests = {std::move(tests[to_size(side + 1)])};
       make_children(child);
     }
   } else {
     for (int32_t child : {left, right})
       if (is_open(child)) pending_.push_back(child);
   }
-  nodes_[static_cast<size_t>(id)].proposal.tests = std::move(tests);
+  nodes_[to_size(id)].proposal.tests = std::move(tests);
 }
 
 void Grower::commit_child(int32_t id) {
-  nodes_[static_cast<size_t>(id)].number = static_cast<int32_t>(committed_.size());
+  nodes_[to_size(id)].number = static_cast<int32_t>(committed_.size());
   committed_.push_back(id);
 }
 
-// Splits a leaf for good: numbers its children and returns the new leaves, from the right to the left.
+// Splits a leaf for good: numbers its children and returns the new leaves.
 std::vector<int32_t> Grower::commit(int32_t id) {
-  const bool is_triple = nodes_[static_cast<size_t>(id)].proposal.tests.size() == 3;
-  if (nodes_[static_cast<size_t>(id)].left < 0) make_children(id);
-  const int32_t left = nodes_[static_cast<size_t>(id)].left, right = nodes_[static_cast<size_t>(id)].right;
+  const bool is_triple = nodes_[to_size(id)].proposal.tests.size() == 3;
+  if (nodes_[to_size(id)].left < 0) make_children(id);
+  const int32_t left = nodes_[to_size(id)].left, right = nodes_[to_size(id)].right;
   ++splits_;
   commit_child(left);
   commit_child(right);
@@ -126,28 +147,17 @@ std::vector<int32_t> Grower::commit(int32_t id) {
 }
 
 bool Grower::fits(const Node& node) const {
-  return limits_.max_splits < 0 || splits_ + static_cast<int64_t>(node.proposal.tests.size()) <= limits_.max_splits;
+  return limits_.max_splits < 0 || splits_ + signed_size(node.proposal.tests) <= limits_.max_splits;
 }
 
 void Grower::push(int32_t id) {
-  const Node& node = nodes_[static_cast<size_t>(id)];
+  const Node& node = nodes_[to_size(id)];
   if (node.proposal.tests.empty()) return;
-  if (order_ == Order::depth_first) {
-    stack_.push_back(id);
-    return;
-  }
-  const double priority = order_ == Order::best_first ? node.proposal.priority() : node.weight;
-  heap_.push_back({priority, node.number, id});
+  heap_.push_back({priority(node, order_), node.number, id});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
 int32_t Grower::pop() {
-  if (order_ == Order::depth_first) {
-    if (stack_.empty()) return -1;
-    const int32_t id = stack_.back();
-    stack_.pop_back();
-    return id;
-  }
   if (heap_.empty()) return -1;
   std::pop_heap(heap_.begin(), heap_.end());
   const int32_t id = heap_.back().node;
@@ -162,30 +172,29 @@ void Grower::advance() {
     if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) return;
     const int32_t id = pop();
     if (id < 0) return;
-    Node& node = nodes_[static_cast<size_t>(id)];
+    Node& node = nodes_[to_size(id)];
     if (!fits(node)) {  // a triple that came too late: its single test stands in, if there is one
       node.proposal.tests = std::move(node.proposal.single);
       node.proposal.single.clear();
       push(id);
       continue;
     }
-    // Depth first takes the leftmost leaf next: it goes on the stack last.
     for (const int32_t leaf : commit(id))
-      if (nodes_[static_cast<size_t>(leaf)].answered) push(leaf);
+      if (nodes_[to_size(leaf)].answered) push(leaf);
   }
 }
 
 // Gives children to the next best leaves, which will be split soon unless better ones take all splits that are left.
 void Grower::look_ahead() {
-  if (explores_everything() || order_ == Order::depth_first) return;
+  if (explores_everything()) return;
   const int64_t likely = std::min(together_ - 1, (limits_.max_splits - splits_) / 2);
   if (likely < 1) return;
   std::vector<Key> next;
   for (const Key& key : heap_) {
-    const Node& node = nodes_[static_cast<size_t>(key.node)];
+    const Node& node = nodes_[to_size(key.node)];
     if (node.left < 0 && node.proposal.tests.size() == 1) next.push_back(key);
   }
-  const auto count = std::min(next.size(), static_cast<size_t>(likely));
+  const auto count = std::min(next.size(), to_size(likely));
   std::partial_sort(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(count), next.end(),
                     [](const Key& a, const Key& b) { return b < a; });
   for (size_t i = 0; i < count; ++i) make_children(next[i].node);

@@ -9,13 +9,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "base/index.hpp"
 #include "grow/split.hpp"
 
 namespace boscage {
 
+// Which leaf is split next; priority() in growth.cpp says what each order goes by.
 enum class Order { best_first, heaviest_first, depth_first };
+
+// The order of this name: std::invalid_argument if there is none.
+Order order_of(const std::string& name);
 
 struct Limits {
   int64_t max_splits = -1;  // -1: none
@@ -41,6 +48,9 @@ struct Node {
   Proposal proposal;
 };
 
+// The leaf of largest priority is split first, among equal ones that of the lowest number.
+double priority(const Node& leaf, Order order);
+
 struct Request {
   int32_t node;
   bool may_triple;  // room for a proposal of three tests
@@ -54,7 +64,7 @@ class Grower {
   std::vector<Request> ask();
   void tell(int32_t node, Proposal proposal);
 
-  const Node& node(int32_t id) const { return nodes_[static_cast<size_t>(id)]; }
+  const Node& node(int32_t id) const { return nodes_[to_size(id)]; }
   // The test by which a node's rows are divided among its children.
   const Test& test(int32_t id) const { return node(id).proposal.tests.front().test; }
   size_t size() const { return nodes_.size(); }
@@ -90,7 +100,7 @@ class Grower {
   bool explores_everything() const { return limits_.max_splits < 0; }
 
   std::vector<Node> nodes_;
-  std::vector<int32_t> pending_, committed_, stack_;
+  std::vector<int32_t> pending_, committed_;
   std::vector<Key> heap_;
   Limits limits_;
   Order order_;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/criteria.hpp"
 #include "data/target.hpp"
 #include "grow/number_rows.hpp"
@@ -33,7 +34,7 @@ class NodeRows {
 
   // Only the rows listed, increasing.
   NodeRows(const Target& target, const AnyCriterion& criterion, std::vector<uint32_t> rows)
-      : target_(target), rows_(std::move(rows)), goes_left_(static_cast<size_t>(target.rows())) {
+      : target_(target), rows_(std::move(rows)), goes_left_(to_size(target.rows())) {
     if (target.is_numbers()) numbers_.emplace(target, criterion, rows_);
     place(0, {0, size()});
     if (numbers_) facts_[0].here = numbers_->total().numbers;
@@ -42,20 +43,19 @@ class NodeRows {
   const Target& target() const { return target_; }
   const NumberRows* numbers() const { return numbers_ ? &*numbers_ : nullptr; }
   int32_t classes() const { return target_.classes; }
-  int64_t size() const { return static_cast<int64_t>(rows_.size()); }
+  int64_t size() const { return signed_size(rows_); }
   int32_t label(uint32_t row) const { return target_.label[row]; }
   double weight(uint32_t row) const { return target_.weight_of(row); }
   bool is_weighted() const { return !target_.weight.empty(); }
 
-  const Segment& segment(int32_t node) const { return segments_[static_cast<size_t>(node)]; }
-  bool is_placed(int32_t node) const { return static_cast<size_t>(node) < segments_.size() && segment(node).end >= 0; }
+  const Segment& segment(int32_t node) const { return segments_[to_size(node)]; }
+  bool is_placed(int32_t node) const { return to_size(node) < segments_.size() && segment(node).end >= 0; }
   std::span<const uint32_t> rows(int32_t node) const {
-    return {rows_.data() + segment(node).begin, static_cast<size_t>(segment(node).size())};
+    return {rows_.data() + segment(node).begin, to_size(segment(node).size())};
   }
   // Rows of a node in increasing order of y, where ranks decide.
   std::span<const uint32_t> ordered(int32_t node) const {
-    return numbers_->order().subspan(static_cast<size_t>(segment(node).begin),
-                                     static_cast<size_t>(segment(node).size()));
+    return numbers_->order().subspan(to_size(segment(node).begin), to_size(segment(node).size()));
   }
   uint8_t* goes_left() { return goes_left_.data(); }
   const uint8_t* goes_left() const { return goes_left_.data(); }
@@ -64,19 +64,19 @@ class NodeRows {
   std::pair<Side, Side> measure(int32_t node) {
     std::pair<Side, Side> sides;
     if (numbers_) {
-      Facts& facts = facts_[static_cast<size_t>(node)];
+      Facts& facts = facts_[to_size(node)];
       sides =
           numbers_->measure(numbers_->has_ranks() ? ordered(node) : rows(node), goes_left_.data(), facts.here->grid);
       facts.left = sides.first.numbers;
       facts.right = sides.second.numbers;
       return sides;
     }
-    sides.first.sums.assign(static_cast<size_t>(classes()), 0.0);
-    sides.second.sums.assign(static_cast<size_t>(classes()), 0.0);
+    sides.first.sums.assign(to_size(classes()), 0.0);
+    sides.second.sums.assign(to_size(classes()), 0.0);
     for (uint32_t row : rows(node)) {
       Side& side = goes_left_[row] ? sides.first : sides.second;
       ++side.rows;
-      side.sums[static_cast<size_t>(label(row))] += weight(row);
+      side.sums[to_size(label(row))] += weight(row);
     }
     return sides;
   }
@@ -86,8 +86,8 @@ class NodeRows {
     if (numbers_) return numbers_->total();
     Side side;
     side.rows = size();
-    side.sums.assign(static_cast<size_t>(classes()), 0.0);
-    for (const uint32_t row : rows_) side.sums[static_cast<size_t>(target_.label[row])] += weight(row);
+    side.sums.assign(to_size(classes()), 0.0);
+    for (const uint32_t row : rows_) side.sums[to_size(target_.label[row])] += weight(row);
     return side;
   }
 
@@ -104,11 +104,11 @@ class NodeRows {
     place(left, {whole.begin, kept});
     place(right, {kept, whole.end});
     if (!numbers_) return;
-    if (!facts_[static_cast<size_t>(node)].left) measure(node);
+    if (!facts_[to_size(node)].left) measure(node);
     if (numbers_->has_ranks()) divide_rows(numbers_->order(), whole, scratch);
-    const Facts facts = facts_[static_cast<size_t>(node)];
+    const Facts facts = facts_[to_size(node)];
     for (const auto& [id, side] : {std::pair(left, facts.left), std::pair(right, facts.right)}) {
-      facts_[static_cast<size_t>(id)].here = side;
+      facts_[to_size(id)].here = side;
       if (side->grid != facts.here->grid) numbers_->write(rows(id), *side->grid);
       if (numbers_->has_ranks()) numbers_->number(ordered(id));
     }
@@ -122,10 +122,10 @@ class NodeRows {
 
   // Rows that go left first, both sides in their order; returns how many go left.
   int64_t divide_rows(std::span<uint32_t> all, Segment whole, std::vector<uint32_t>& scratch) {
-    scratch.resize(static_cast<size_t>(whole.size()));
-    auto kept = static_cast<size_t>(whole.begin);
+    scratch.resize(to_size(whole.size()));
+    auto kept = to_size(whole.begin);
     size_t moved = 0;
-    for (auto i = static_cast<size_t>(whole.begin); i < static_cast<size_t>(whole.end); ++i) {
+    for (auto i = to_size(whole.begin); i < to_size(whole.end); ++i) {
       const uint32_t row = all[i];
       const bool is_left = goes_left_[row] != 0;
       all[kept] = row;
@@ -138,14 +138,14 @@ class NodeRows {
   }
 
   static std::vector<uint32_t> all_rows(const Target& target) {
-    std::vector<uint32_t> rows(static_cast<size_t>(target.rows()));
+    std::vector<uint32_t> rows(to_size(target.rows()));
     std::iota(rows.begin(), rows.end(), 0U);
     return rows;
   }
 
   void place(int32_t node, Segment segment) {
-    reserve_nodes(static_cast<size_t>(node) + 1);
-    segments_[static_cast<size_t>(node)] = segment;
+    reserve_nodes(to_size(node) + 1);
+    segments_[to_size(node)] = segment;
   }
 
   Target target_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "grow/growth.hpp"
 
 namespace boscage {
@@ -31,16 +32,16 @@ class PassGrowth {
   int32_t place_of(int32_t node) {
     place_of_.resize(grower_->size(), -1);
     if (node == 0) return place_of_[0] = 0;
-    if (place_of_[static_cast<size_t>(node)] >= 0) return place_of_[static_cast<size_t>(node)];
+    if (place_of_[to_size(node)] >= 0) return place_of_[to_size(node)];
     const Node& here = grower_->node(node);
-    const auto above = static_cast<size_t>(place_of(here.parent));
+    const auto above = to_size(place_of(here.parent));
     int32_t place = places_[above].child[here.is_right];
     if (place < 0) {
       place = static_cast<int32_t>(places_.size());
       places_[above].child[here.is_right] = place;
       places_.emplace_back();
     }
-    return place_of_[static_cast<size_t>(node)] = place;
+    return place_of_[to_size(node)] = place;
   }
 
   // Grows from the root with what is known, taking other leaves for final, and returns those. A leaf that can be split
@@ -54,7 +55,7 @@ class PassGrowth {
     std::vector<Request> requests;
     while (!(requests = grower_->ask()).empty()) {
       for (const Request& request : requests) {
-        Place& place = places_[static_cast<size_t>(place_of(request.node))];
+        Place& place = places_[to_size(place_of(request.node))];
         if (!place.is_solved) try_to_solve(place, grower_->node(request.node));
         if (!place.is_solved) unknown.push_back(request.node);
         grower_->tell(request.node, place.is_solved ? place.proposal : Proposal{});

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -25,7 +27,7 @@ class Pruner {
     for (size_t i = left.size(); i-- > 0;) {
       below_[i].risk = risk[i];
       if (left[i] < 0) continue;
-      parent_[static_cast<size_t>(left[i])] = parent_[static_cast<size_t>(right[i])] = static_cast<int32_t>(i);
+      parent_[to_size(left[i])] = parent_[to_size(right[i])] = static_cast<int32_t>(i);
       gather(i);
       links_.emplace(link(i), static_cast<int32_t>(i), 0U);
     }
@@ -39,7 +41,7 @@ class Pruner {
     while (!links_.empty()) {
       const auto [weakest, node, version] = links_.top();
       links_.pop();
-      const auto i = static_cast<size_t>(node);
+      const auto i = to_size(node);
       if (!below_[i].alive || below_[i].version != version || below_[i].leaves == 1) continue;
       alpha = std::max(alpha, weakest);  // the path never goes back: rounding must not make it
       cut(i, alpha, path);
@@ -50,7 +52,7 @@ class Pruner {
 
  private:
   void gather(size_t i) {
-    const auto &l = below_[static_cast<size_t>(left_[i])], &r = below_[static_cast<size_t>(right_[i])];
+    const auto &l = below_[to_size(left_[i])], &r = below_[to_size(right_[i])];
     below_[i].risk = l.risk + r.risk;
     below_[i].leaves = l.leaves + r.leaves;
   }
@@ -66,13 +68,13 @@ class Pruner {
       if (left_[node] < 0 || !below_[node].alive) continue;
       below_[node].alive = false;
       path.collapse[node] = std::min(path.collapse[node], alpha);
-      stack.push_back(static_cast<size_t>(left_[node]));
-      stack.push_back(static_cast<size_t>(right_[node]));
+      stack.push_back(to_size(left_[node]));
+      stack.push_back(to_size(right_[node]));
     }
     below_[i].risk = risk_[i];
     below_[i].leaves = 1;
-    for (int32_t up = parent_[i]; up >= 0; up = parent_[static_cast<size_t>(up)]) {
-      const auto above = static_cast<size_t>(up);
+    for (int32_t up = parent_[i]; up >= 0; up = parent_[to_size(up)]) {
+      const auto above = to_size(up);
       gather(above);
       links_.emplace(link(above), up, ++below_[above].version);
     }

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/sums.hpp"
 #include "data/columns.hpp"
 
@@ -137,7 +138,7 @@ Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint
   Best best;
   double left[2] = {0, 0}, right[2];
   if (!start.left.empty()) left[0] = start.left[0], left[1] = start.left[1];
-  const auto present = static_cast<int64_t>(order.size());
+  const auto present = signed_size(order);
   const int64_t low = std::max<int64_t>(1, node.min_samples_leaf - start.rows);
   const int64_t high = node.rows - node.min_samples_leaf - start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
@@ -149,7 +150,7 @@ Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint
     best.offer<Criterion>(criterion.gain(right, left, 2), node.noise, i);
   };
   for (int64_t i = 0; i < present; ++i) {
-    const uint32_t entry = order[static_cast<size_t>(i)], row = entry & kRowMask;
+    const uint32_t entry = order[to_size(i)], row = entry & kRowMask;
     if (entry & kNewValue) consider(i);
     const double w = rows.weight(row);
     weight += w;
@@ -164,11 +165,11 @@ Best scan_many(const Criterion& criterion, const Rows& rows, std::span<const uin
                const Start& start, std::vector<double>& scratch) {
   Best best;
   const int k = node.size();
-  scratch.assign(2 * static_cast<size_t>(k), 0.0);
+  scratch.assign(2 * to_size(k), 0.0);
   double *left = scratch.data(), *right = left + k;
   std::copy(start.left.begin(), start.left.end(), left);
-  for (int c = 0; c < k; ++c) right[c] = node.total[static_cast<size_t>(c)] - left[c];
-  const auto present = static_cast<int64_t>(order.size());
+  for (int c = 0; c < k; ++c) right[c] = node.total[to_size(c)] - left[c];
+  const auto present = signed_size(order);
   const int64_t low = std::max<int64_t>(1, node.min_samples_leaf - start.rows);
   const int64_t high = node.rows - node.min_samples_leaf - start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
@@ -178,7 +179,7 @@ Best scan_many(const Criterion& criterion, const Rows& rows, std::span<const uin
     best.offer<Criterion>(criterion.gain(right, left, k), node.noise, i);
   };
   for (int64_t i = 0; i < present; ++i) {
-    const uint32_t entry = order[static_cast<size_t>(i)], row = entry & kRowMask;
+    const uint32_t entry = order[to_size(i)], row = entry & kRowMask;
     if (entry & kNewValue) consider(i);
     weight += rows.weight(row);
     rows.add(row, node.local, left);
@@ -212,18 +213,18 @@ Best scan_groups(const Criterion& criterion, const Groups& groups, std::span<con
   Best best;
   using Sums = typename Criterion::Target;
   const int k = node.size();
-  scratch.assign(2 * static_cast<size_t>(k), 0.0);
+  scratch.assign(2 * to_size(k), 0.0);
   double *left = scratch.data(), *right = left + k;
   std::copy(start.left.begin(), start.left.end(), left);
-  for (int c = 0; c < k; ++c) right[c] = node.total[static_cast<size_t>(c)] - left[c];
+  for (int c = 0; c < k; ++c) right[c] = node.total[to_size(c)] - left[c];
   double weight = Sums::weight(left, k);
   int64_t rows = start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
   const auto last = static_cast<int64_t>(sequence.empty() ? groups.counts.size() : sequence.size());
   for (int64_t i = 0; i < last; ++i) {
-    const size_t group = sequence.empty() ? static_cast<size_t>(i) : sequence[static_cast<size_t>(i)];
+    const size_t group = sequence.empty() ? to_size(i) : sequence[to_size(i)];
     if (groups.counts[group] == 0) continue;
-    const double* added = groups.sums.data() + group * static_cast<size_t>(k);
+    const double* added = groups.sums.data() + group * to_size(k);
     rows += groups.counts[group];
     for (int c = 0; c < k; ++c) {
       left[c] += added[c];

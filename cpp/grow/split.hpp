@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/index.hpp"
 #include "data/number_grid.hpp"
 
 namespace boscage {
@@ -27,7 +28,7 @@ struct Test {
 
 // Whether a bit set of categories holds one.
 inline bool has_category(const std::vector<uint8_t>& categories, int64_t category) {
-  const auto byte = static_cast<size_t>(category / 8);
+  const auto byte = to_size(category / 8);
   return byte < categories.size() && ((categories[byte] >> (category % 8)) & 1) != 0;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 
 namespace boscage {
 
@@ -14,7 +15,7 @@ constexpr double kArmijo = 1e-4, kWolfe = 0.9;
 constexpr int kMostTrials = 20;
 
 double inner(const std::vector<double>& a, std::span<const double> b) {
-  return wide_dot(a.data(), b.data(), static_cast<int64_t>(a.size()));
+  return wide_dot(a.data(), b.data(), signed_size(a));
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ void Lbfgs::accept(std::span<const double> gradient) {
   pair.curvature = inner(pair.step, pair.change);
   if (pair.curvature > 1e-10 * inner(pair.change, pair.change)) {
     pairs_.push_back(std::move(pair));
-    if (pairs_.size() > static_cast<size_t>(options_.memory)) pairs_.pop_front();
+    if (pairs_.size() > to_size(options_.memory)) pairs_.pop_front();
   }
   const double decrease = base_value_ - value_;
   base_ = point_;
@@ -107,7 +108,7 @@ void Lbfgs::move_to(double step) {
 // The two loops of Nocedal: minus the inverse Hessian estimate times the gradient.
 std::vector<double> Lbfgs::direction() const {
   std::vector<double> q(base_gradient_), share(pairs_.size());
-  const auto size = static_cast<int64_t>(q.size());
+  const auto size = signed_size(q);
   for (double& value : q) value = -value;
   for (size_t k = pairs_.size(); k-- > 0;) {
     share[k] = inner(pairs_[k].step, q) / pairs_[k].curvature;

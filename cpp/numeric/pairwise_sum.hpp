@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 
 namespace boscage {
@@ -96,10 +97,10 @@ PairwiseSum sum_rows(int64_t rows, int64_t first_block, size_t size, Pool& pool,
   const int64_t round = std::max(few, std::min<int64_t>(64, (1 << 18) / static_cast<int64_t>(size + 1)));
   PairwiseSum sum(first_block);
   for (int64_t first = 0; first < blocks; first += round) {
-    std::vector<std::vector<double>> slots(static_cast<size_t>(std::min(round, blocks - first)));
-    pool.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t slot, int thread) {
+    std::vector<std::vector<double>> slots(to_size(std::min(round, blocks - first)));
+    pool.parallel_for(signed_size(slots), [&](int64_t slot, int thread) {
       control.check();
-      auto& mine = slots[static_cast<size_t>(slot)];
+      auto& mine = slots[to_size(slot)];
       mine.assign(size, 0.0);
       const int64_t begin = (first + slot) * kBlockRows;
       add(begin, std::min(begin + kBlockRows, rows), thread, mine.data());

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/hashed_weights.hpp"
 #include "online/scaling.hpp"
 #include "online/state/fields.hpp"
@@ -36,7 +37,7 @@ class ClassMeans {
 
   void append(int64_t count);
   void add(int32_t label, const RawRow& raw, const Row& row, double weight);
-  double weight(int32_t label) const { return weights_[static_cast<size_t>(label)]; }
+  double weight(int32_t label) const { return weights_[to_size(label)]; }
 
   // Moves a dense row from one class to another by the difference of their means.
   void shift(int32_t from, int32_t to, RawRow& raw) const;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <numeric>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -37,24 +38,24 @@ void ClassTree::rebuild(const std::vector<int32_t>& labels, const ClassMeans& me
 void ClassTree::insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling) {
   int32_t node = 0;
   uint64_t path = 1;
-  while (nodes_[static_cast<size_t>(node)].router >= 0) {
-    const Node& here = nodes_[static_cast<size_t>(node)];
+  while (nodes_[to_size(node)].router >= 0) {
+    const Node& here = nodes_[to_size(node)];
     const bool right = routers_.margin(row, here.router) > 0;
     node = right ? here.right : here.left;
     path = child_path(path, right);
   }
-  auto labels = nodes_[static_cast<size_t>(node)].labels;
+  auto labels = nodes_[to_size(node)].labels;
   labels.push_back(label);
   place(node, labels);
-  if (static_cast<int64_t>(labels.size()) <= 2 * constants_.leaf_size) return;
+  if (signed_size(labels) <= 2 * constants_.leaf_size) return;
   grow(node, path, labels, means, scaling);
 }
 
 void ClassTree::place(int32_t node, const std::vector<int32_t>& labels) {
-  nodes_[static_cast<size_t>(node)].labels = labels;
+  nodes_[to_size(node)].labels = labels;
   for (int32_t label : labels) {
-    if (static_cast<size_t>(label) >= leaf_of_.size()) leaf_of_.resize(static_cast<size_t>(label) + 1, -1);
-    leaf_of_[static_cast<size_t>(label)] = node;
+    if (to_size(label) >= leaf_of_.size()) leaf_of_.resize(to_size(label) + 1, -1);
+    leaf_of_[to_size(label)] = node;
   }
 }
 
@@ -69,9 +70,9 @@ void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& la
   waiting.push_back({node, path, std::move(all)});
   for (; !waiting.empty(); waiting.pop_front()) {
     const Growth& here = waiting.front();
-    if (static_cast<int64_t>(here.members.size()) <= constants_.leaf_size) {
+    if (signed_size(here.members) <= constants_.leaf_size) {
       std::vector<int32_t> own;
-      for (int32_t member : here.members) own.push_back(labels[static_cast<size_t>(member)]);
+      for (int32_t member : here.members) own.push_back(labels[to_size(member)]);
       place(here.node, own);
       continue;
     }
@@ -80,7 +81,7 @@ void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& la
     routers_.append();
     start_router(router, halves, rows, variance);
     split(here.node, router);
-    const Link children = links_[static_cast<size_t>(here.node)];
+    const Link children = links_[to_size(here.node)];
     waiting.push_back({children.left, child_path(here.path, false), std::move(halves.left)});
     waiting.push_back({children.right, child_path(here.path, true), std::move(halves.right)});
   }
@@ -90,18 +91,18 @@ void ClassTree::split(int32_t node, int32_t router) {
   const auto first = static_cast<int32_t>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
   links_.resize(nodes_.size());
-  Node& here = nodes_[static_cast<size_t>(node)];
+  Node& here = nodes_[to_size(node)];
   here.left = first;
   here.right = first + 1;
   here.router = router;
   here.labels = {};
-  links_[static_cast<size_t>(node)] = {router, first, first + 1};
-  nodes_[static_cast<size_t>(first)].parent = nodes_[static_cast<size_t>(first) + 1].parent = node;
+  links_[to_size(node)] = {router, first, first + 1};
+  nodes_[to_size(first)].parent = nodes_[to_size(first) + 1].parent = node;
 }
 
 ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const {
   const auto count = static_cast<float>(members.size());
-  const auto length = static_cast<size_t>(means.length());
+  const auto length = to_size(means.length());
   Halves out;
   out.direction.resize(length);
   for (size_t j = 0; j < length; ++j) out.direction[j] = static_cast<float>(uniform(seed_, path, j)) - 0.5f;
@@ -167,7 +168,7 @@ void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRow
     const auto weight = static_cast<float>(factor * static_cast<double>(direction[j]));
     if (weight != 0) weights.emplace_back(static_cast<int32_t>(j), weight);
   }
-  const auto kept = static_cast<size_t>(constants_.sparse_start);
+  const auto kept = to_size(constants_.sparse_start);
   if (!dense_ && weights.size() > kept) {
     std::nth_element(weights.begin(), weights.begin() + constants_.sparse_start, weights.end(),
                      [](const auto& a, const auto& b) {
@@ -185,10 +186,9 @@ int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate
   const auto skip = static_cast<float>(constants_.router_skip);
   const auto epsilon = static_cast<float>(constants_.start_square);
   int64_t moved = 0;
-  int32_t child = leaf_of_[static_cast<size_t>(label)];
-  for (int32_t node = nodes_[static_cast<size_t>(child)].parent; node >= 0;
-       child = node, node = nodes_[static_cast<size_t>(node)].parent) {
-    const Node& here = nodes_[static_cast<size_t>(node)];
+  int32_t child = leaf_of_[to_size(label)];
+  for (int32_t node = nodes_[to_size(child)].parent; node >= 0; child = node, node = nodes_[to_size(node)].parent) {
+    const Node& here = nodes_[to_size(node)];
     const float target = here.right == child ? 1.0f : 0.0f;
     const float gradient = sigmoid(routers_.margin(row, here.router)) - target;
     if (std::fabs(gradient) < skip) continue;
@@ -199,9 +199,9 @@ int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate
 }
 
 void ClassTree::prefetch(int32_t label) const {
-  int32_t node = leaf_of_[static_cast<size_t>(label)];
-  for (node = nodes_[static_cast<size_t>(node)].parent; node >= 0; node = nodes_[static_cast<size_t>(node)].parent) {
-    routers_.prefetch(nodes_[static_cast<size_t>(node)].router);
+  int32_t node = leaf_of_[to_size(label)];
+  for (node = nodes_[to_size(node)].parent; node >= 0; node = nodes_[to_size(node)].parent) {
+    routers_.prefetch(nodes_[to_size(node)].router);
   }
 }
 
@@ -219,7 +219,7 @@ void ClassTree::narrow(int64_t width, BeamStep& step) {
     for (size_t i = 0; i < count; ++i)
       if (step.keys[i] == least) tied.push_back(step.nodes[i]);
     std::nth_element(tied.begin(), tied.begin() + (width - above - 1), tied.end());
-    last = tied[static_cast<size_t>(width - above - 1)];
+    last = tied[to_size(width - above - 1)];
   }
   size_t kept = 0;
   const uint32_t* keys = step.keys.data();
@@ -229,7 +229,7 @@ void ClassTree::narrow(int64_t width, BeamStep& step) {
     const int32_t node = nodes[i];
     nodes[kept] = node;
     scores[kept] = scores[i];
-    kept += static_cast<size_t>((keys[i] > least) | ((keys[i] == least) & (node <= last)));
+    kept += to_size((keys[i] > least) | ((keys[i] == least) & (node <= last)));
   }
   step.nodes.resize(kept);
   step.scores.resize(kept);
@@ -250,7 +250,7 @@ bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& ste
   size_t count = 0, leaves = 0;  // written without a branch: leaves and inner nodes mix on the last levels
   for (size_t i = 0; i < here; ++i) {
     const int32_t node = beam.nodes[i];
-    const Link link = links_[static_cast<size_t>(node)];
+    const Link link = links_[to_size(node)];
     const float score = beam.scores[i];
     step.nodes[leaves] = node;
     step.scores[leaves] = score;
@@ -280,10 +280,10 @@ bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& ste
 }
 
 void ClassTree::append_labels(const Beam& beam, std::vector<int32_t>& labels) const {
-  for (const int32_t node : beam.nodes) __builtin_prefetch(&nodes_[static_cast<size_t>(node)].labels);
-  for (const int32_t node : beam.nodes) __builtin_prefetch(nodes_[static_cast<size_t>(node)].labels.data());
+  for (const int32_t node : beam.nodes) __builtin_prefetch(&nodes_[to_size(node)].labels);
+  for (const int32_t node : beam.nodes) __builtin_prefetch(nodes_[to_size(node)].labels.data());
   for (const int32_t node : beam.nodes) {
-    const auto& own = nodes_[static_cast<size_t>(node)].labels;
+    const auto& own = nodes_[to_size(node)].labels;
     labels.insert(labels.end(), own.begin(), own.end());
   }
 }
@@ -296,7 +296,7 @@ void ClassTree::save(Archive& archive, const std::string& name, bool resume) con
     right.push_back(node.right);
     router.push_back(node.router);
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
-    offsets.push_back(static_cast<int64_t>(labels.size()));
+    offsets.push_back(signed_size(labels));
   }
   archive[name + ".left"] = std::move(left);
   archive[name + ".right"] = std::move(right);
@@ -308,12 +308,12 @@ void ClassTree::save(Archive& archive, const std::string& name, bool resume) con
 
 void ClassTree::load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume) {
   const auto left = reader.take<int32_t>(name + ".left");
-  const auto count = static_cast<int64_t>(left.size());
+  const auto count = signed_size(left);
   const auto right = reader.take<int32_t>(name + ".right", count);
   const auto router = reader.take<int32_t>(name + ".router", count);
   const auto offsets = reader.take_offsets(name + ".label_offsets", count);
   const auto labels = reader.take_index<int32_t>(name + ".labels", offsets.back(), 0, INT32_MAX);
-  nodes_.assign(static_cast<size_t>(count), Node{});
+  nodes_.assign(to_size(count), Node{});
   leaf_of_.clear();
   int32_t routers = 0;
   for (size_t at = 0; at < nodes_.size(); ++at) {
@@ -325,8 +325,8 @@ void ClassTree::load(Reader& reader, const std::string& name, const std::vector<
       if (leaf ? child != -1 : (child <= static_cast<int32_t>(at) || child >= count)) {
         throw BadState("the state's array '" + name + ".left' or '.right' holds a wrong node");
       }
-      if (!leaf && nodes_[static_cast<size_t>(child)].parent >= 0) throw BadState("'" + name + "' is not a tree");
-      if (!leaf) nodes_[static_cast<size_t>(child)].parent = static_cast<int32_t>(at);
+      if (!leaf && nodes_[to_size(child)].parent >= 0) throw BadState("'" + name + "' is not a tree");
+      if (!leaf) nodes_[to_size(child)].parent = static_cast<int32_t>(at);
     }
     node.left = left[at];
     node.right = right[at];
@@ -348,7 +348,7 @@ void ClassTree::check_shape() const {
     const Node& node = nodes_[at];
     if ((node.parent < 0) != (at == 0)) throw BadState("a class tree of the state is not connected");
     if (node.router < 0) continue;
-    const auto router = static_cast<size_t>(node.router);
+    const auto router = to_size(node.router);
     if (router >= inner || used[router]) throw BadState("a class tree of the state names a wrong router");
     if (!node.labels.empty()) throw BadState("an inner node of the state holds classes");
     used[router] = true;
@@ -359,15 +359,15 @@ void ClassTree::check_shape() const {
 void ClassTree::check_labels(const std::vector<int32_t>& known) {
   if (nodes_.empty()) return;
   const int32_t most = known.empty() ? -1 : *std::max_element(known.begin(), known.end());
-  leaf_of_.assign(static_cast<size_t>(most + 1), -2);
-  for (int32_t label : known) leaf_of_[static_cast<size_t>(label)] = -1;
+  leaf_of_.assign(to_size(most + 1), -2);
+  for (int32_t label : known) leaf_of_[to_size(label)] = -1;
   size_t placed = 0;
   for (size_t at = 0; at < nodes_.size(); ++at) {
     for (int32_t label : nodes_[at].labels) {
-      if (label > most || leaf_of_[static_cast<size_t>(label)] != -1) {
+      if (label > most || leaf_of_[to_size(label)] != -1) {
         throw BadState("a class tree of the state holds an unknown or repeated class");
       }
-      leaf_of_[static_cast<size_t>(label)] = static_cast<int32_t>(at);
+      leaf_of_[to_size(label)] = static_cast<int32_t>(at);
       ++placed;
     }
   }

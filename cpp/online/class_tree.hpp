@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/class_means.hpp"
 #include "online/constants.hpp"
 #include "online/routers.hpp"
@@ -39,7 +40,7 @@ class ClassTree {
         routers_(scaling.stride(), scaling.centred()) {}
 
   bool empty() const { return nodes_.empty(); }
-  int64_t size() const { return static_cast<int64_t>(nodes_.size()); }
+  int64_t size() const { return signed_size(nodes_); }
 
   // Forgets everything and builds anew over `labels`.
   void rebuild(const std::vector<int32_t>& labels, const ClassMeans& means, const Scaling& scaling);

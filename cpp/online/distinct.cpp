@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -37,7 +38,7 @@ std::vector<std::pair<int64_t, double>> entries(const Batch& batch, int64_t row)
 
 DistinctRows distinct_rows(const Batch& batch, const int32_t* labels, const double* weights) {
   std::vector<Key> keys;
-  keys.reserve(static_cast<size_t>(batch.rows));
+  keys.reserve(to_size(batch.rows));
   for (int64_t row = 0; row < batch.rows; ++row) {
     if (weights != nullptr && !(weights[row] > 0)) continue;
     uint64_t hash = mix(static_cast<uint64_t>(labels[row]) + 0x9e3779b97f4a7c15ULL);

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 struct TrainedCell {
@@ -39,7 +41,7 @@ class Hashed {
 
   // Room for `more` cells: no cell moves until that many were added.
   void reserve_more(int64_t more) {
-    const auto wanted = static_cast<size_t>(size_ + more);
+    const auto wanted = to_size(size_ + more);
     if (4 * wanted <= 3 * cells_.size()) return;
     size_t capacity = 8;
     while (3 * capacity < 4 * wanted) capacity *= 2;

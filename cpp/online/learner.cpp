@@ -6,6 +6,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 namespace {
@@ -43,7 +45,7 @@ void Learner::make_parts() {
 void Learner::add_classes(int64_t count) {
   if (count < 0 || classes_ + count > INT32_MAX - 1) throw std::invalid_argument("too many classes");
   classes_ += count;
-  is_known_.resize(static_cast<size_t>(classes_), false);
+  is_known_.resize(to_size(classes_), false);
   if (config_.lomtree) return;
   means_.append(count);
   scorers_.append(count);
@@ -94,13 +96,13 @@ void Learner::replay_row(int64_t draw, Workspace& work) {
 }
 
 void Learner::meet(int32_t label) {
-  is_known_[static_cast<size_t>(label)] = true;
+  is_known_[to_size(label)] = true;
   if (!config_.lomtree) scorers_.start(label, clock());
   known_.insert(std::upper_bound(known_.begin(), known_.end(), label), label);
 }
 
 void Learner::learn_row(const RawRow& raw, int32_t label, double weight, bool keep, Workspace& work) {
-  const bool is_new = !is_known_[static_cast<size_t>(label)];
+  const bool is_new = !is_known_[to_size(label)];
   if (is_new) meet(label);
   scaling_.observe(raw, weight);
   const Row row = scaling_.scale(raw, work.values, work.indices);
@@ -176,7 +178,7 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   if (reservoir_.flooded()) {
     for (size_t i = 0; i < ids.size(); ++i) work.scores[i] += reservoir_.head_start(ids[i]);
   }
-  softmax(work.scores.data(), static_cast<int64_t>(ids.size()));
+  softmax(work.scores.data(), signed_size(ids));
   work.steps.clear();
   const auto skip = static_cast<float>(config_.constants.skip_below);
   const auto create = static_cast<float>(config_.constants.create_above);
@@ -185,8 +187,8 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
     const float size = std::fabs(gradient);
     if (size >= skip) work.steps.push_back({ids[i], gradient * scale, size >= create});
   }
-  work.scorers_read += static_cast<int64_t>(ids.size());
-  work.written += static_cast<int64_t>(work.steps.size());
+  work.scorers_read += signed_size(ids);
+  work.written += signed_size(work.steps);
   const auto rate = static_cast<float>(config_.learning_rate * unit);
   scorers_.update(row, work.steps, Step{0, rate, static_cast<float>(config_.constants.start_square), clock()});
 }
@@ -197,8 +199,8 @@ Scorers::Averages Learner::averages_for(int64_t rows) const {
 }
 
 void Learner::prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chunk) const {
-  if (static_cast<int64_t>(chunk.rows.size()) < end - begin) chunk.rows.resize(static_cast<size_t>(end - begin));
-  const auto rows = std::span(chunk.rows).first(static_cast<size_t>(end - begin));
+  if (signed_size(chunk.rows) < end - begin) chunk.rows.resize(to_size(end - begin));
+  const auto rows = std::span(chunk.rows).first(to_size(end - begin));
   for (Pending& pending : rows) {
     read_row(batch, begin + (&pending - rows.data()), !config_.centred, chunk.work.raw);
     pending.row = scaling_.scale(chunk.work.raw, pending.values, pending.indices);
@@ -220,7 +222,7 @@ void Learner::prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chu
 void Learner::distribution(Pending& pending, bool need_probabilities, const Scorers::Averages& averages,
                            Workspace& work) const {
   if (known_.empty()) {  // nothing learnt: every class alike
-    work.candidates.resize(static_cast<size_t>(classes_));
+    work.candidates.resize(to_size(classes_));
     std::iota(work.candidates.begin(), work.candidates.end(), 0);
     work.scores.assign(work.candidates.size(), 1.0f / static_cast<float>(classes_));
     return;
@@ -237,7 +239,7 @@ void Learner::distribution(Pending& pending, bool need_probabilities, const Scor
   work.scores.resize(work.candidates.size());
   const bool all = scores_all() && known() == classes_;
   scorers_.scores(pending.row, work.candidates, all, &averages, work.scratch, work.scores.data());
-  if (need_probabilities) softmax(work.scores.data(), static_cast<int64_t>(work.scores.size()));
+  if (need_probabilities) softmax(work.scores.data(), signed_size(work.scores));
 }
 
 // The leaf's class shares, with one row's weight added for its label so that it stays first.
@@ -277,11 +279,11 @@ void write_top(const Workspace& work, int64_t k, const ClassOrder& order, int64_
     const float score = std::isnan(work.scores[i]) ? -HUGE_VALF : work.scores[i];  // never from a model learnt here
     ranked.emplace_back(-score, order.column_of[work.candidates[i]]);
   }
-  const auto best = std::min<int64_t>(k, static_cast<int64_t>(ranked.size()));
+  const auto best = std::min<int64_t>(k, signed_size(ranked));
   std::partial_sort(ranked.begin(), ranked.begin() + best, ranked.end());
   for (int64_t i = 0; i < best; ++i) {
-    labels[i] = order.class_at[ranked[static_cast<size_t>(i)].second];
-    if (probabilities != nullptr) probabilities[i] = static_cast<double>(-ranked[static_cast<size_t>(i)].first);
+    labels[i] = order.class_at[ranked[to_size(i)].second];
+    if (probabilities != nullptr) probabilities[i] = static_cast<double>(-ranked[to_size(i)].first);
   }
   int64_t filled = best;
   for (int64_t column = 0; column < classes && filled < k; ++column) {
@@ -315,14 +317,14 @@ void Learner::for_rows(const Batch& batch, int threads, bool need_probabilities,
   const int64_t chunks = (batch.rows + length - 1) / length;
   const Scorers::Averages averages = averages_for(batch.rows);
   Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
-  std::vector<Chunk> own(static_cast<size_t>(pool.threads()));
+  std::vector<Chunk> own(to_size(pool.threads()));
   pool.parallel_for(chunks, [&](int64_t number, int thread) {
     control.check();
-    Chunk& chunk = own[static_cast<size_t>(thread)];
+    Chunk& chunk = own[to_size(thread)];
     const int64_t begin = number * length, end = std::min(batch.rows, begin + length);
     prepare(batch, begin, end, chunk);
     for (int64_t row = begin; row < end; ++row) {
-      distribution(chunk.rows[static_cast<size_t>(row - begin)], need_probabilities, averages, chunk.work);
+      distribution(chunk.rows[to_size(row - begin)], need_probabilities, averages, chunk.work);
       body(row, chunk.work);
     }
     control.advance(end - begin);
@@ -357,10 +359,10 @@ void Learner::leaves(const Batch& batch, int32_t* out, int threads, Control& con
   constexpr int64_t length = 128;
   const int64_t chunks = (batch.rows + length - 1) / length;
   Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
-  std::vector<Workspace> own(static_cast<size_t>(pool.threads()));
+  std::vector<Workspace> own(to_size(pool.threads()));
   pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
     control.check();
-    Workspace& work = own[static_cast<size_t>(thread)];
+    Workspace& work = own[to_size(thread)];
     for (int64_t row = chunk * length; row < std::min(batch.rows, (chunk + 1) * length); ++row) {
       read_row(batch, row, !config_.centred, work.raw);
       out[row] = lomtree_.walk(scaling_.scale(work.raw, work.values, work.indices));

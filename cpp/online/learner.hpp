@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "online/class_tree.hpp"
 #include "online/lomtree.hpp"
@@ -68,7 +69,7 @@ class Learner {
 
   const Config& config() const { return config_; }
   int64_t classes() const { return classes_; }
-  int64_t known() const { return static_cast<int64_t>(known_.size()); }
+  int64_t known() const { return signed_size(known_); }
   int64_t examples() const { return examples_; }
   bool can_learn() const { return can_learn_; }
   // Weight vectors of routers and scorers that learning has read and changed since this object was made; 0 for a

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 namespace {
@@ -11,8 +13,8 @@ constexpr float tiny = 1e-12f;  // under the root of AdaGrad sums: only against 
 
 ClassRecords::Record& ClassRecords::get(int32_t label, int64_t cap, int32_t keep) {
   auto found = std::lower_bound(labels_.begin(), labels_.end(), label);
-  if (found != labels_.end() && *found == label) return records_[static_cast<size_t>(found - labels_.begin())];
-  if (static_cast<int64_t>(labels_.size()) >= cap) return replace(found - labels_.begin(), label, keep);
+  if (found != labels_.end() && *found == label) return records_[to_size(found - labels_.begin())];
+  if (signed_size(labels_) >= cap) return replace(found - labels_.begin(), label, keep);
   const auto place = found - labels_.begin();
   labels_.insert(found, label);
   return *records_.insert(records_.begin() + place, Record{});
@@ -39,8 +41,8 @@ ClassRecords::Record& ClassRecords::replace(int64_t place, int32_t label, int32_
     std::move_backward(labels_.begin() + place, labels_.begin() + out, labels_.begin() + out + 1);
     std::move_backward(records_.begin() + place, records_.begin() + out, records_.begin() + out + 1);
   }
-  labels_[static_cast<size_t>(place)] = label;
-  return records_[static_cast<size_t>(place)] = Record{};
+  labels_[to_size(place)] = label;
+  return records_[to_size(place)] = Record{};
 }
 
 void ClassRecords::push(int32_t label, const Record& record) {
@@ -187,7 +189,7 @@ void LomTree::save(Archive& archive, bool resume) const {
       sums.push_back(node.records.record(i).sum);
       weights.push_back(node.records.record(i).weight);
     }
-    offsets.push_back(static_cast<int64_t>(labels.size()));
+    offsets.push_back(signed_size(labels));
   }
   archive["lom.left"] = std::move(left);
   archive["lom.right"] = std::move(right);
@@ -209,7 +211,7 @@ void LomTree::save(Archive& archive, bool resume) const {
 
 void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto left = reader.take<int32_t>("lom.left");
-  const auto size = static_cast<int64_t>(left.size());
+  const auto size = signed_size(left);
   if (size == 0 || size > INT32_MAX - 2) throw BadState("the state's tree has no nodes or too many");
   const auto right = reader.take<int32_t>("lom.right", size);
   const auto router = reader.take_index<int32_t>("lom.router", size, -1, size);
@@ -218,7 +220,7 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const int64_t records = offsets.back();
   const auto labels = reader.take_index<int32_t>("lom.record_labels", records, 0, classes);
   const auto counts = reader.take_finite<double>("lom.record_counts", records, 0.0, 1e300);  // their sum is finite
-  const auto zeros = [&](int64_t n) { return std::vector<double>(static_cast<size_t>(n), 0.0); };
+  const auto zeros = [&](int64_t n) { return std::vector<double>(to_size(n), 0.0); };
   swaps_ = resume ? reader.take_index<int64_t>("lom.swaps", 1, 0, INT64_MAX)[0] : 0;
   const auto least = resume ? reader.take_finite<double>("lom.least", size, 0.0) : zeros(size);
   const auto label_count = resume ? reader.take_finite<double>("lom.label_count", size, 0.0) : zeros(size);
@@ -226,7 +228,7 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto weight = resume ? reader.take_finite<double>("lom.weight", size, 0.0) : zeros(size);
   const auto sums = resume ? reader.take_finite<double>("lom.record_sums", records) : zeros(records);
   const auto weights = resume ? reader.take_finite<double>("lom.record_weights", records, 0.0) : zeros(records);
-  nodes_.assign(static_cast<size_t>(size), Node{});
+  nodes_.assign(to_size(size), Node{});
   for (size_t node = 0; node < nodes_.size(); ++node) {
     Node& here = nodes_[node];
     here.left = left[node];
@@ -237,8 +239,8 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
     here.label_count = label_count[node];
     here.sum = sum[node];
     here.weight = weight[node];
-    for (auto i = static_cast<size_t>(offsets[node]); i < static_cast<size_t>(offsets[node + 1]); ++i) {
-      if (i > static_cast<size_t>(offsets[node]) && labels[i] <= labels[i - 1]) {
+    for (auto i = to_size(offsets[node]); i < to_size(offsets[node + 1]); ++i) {
+      if (i > to_size(offsets[node]) && labels[i] <= labels[i - 1]) {
         throw BadState("the state's array 'lom.record_labels' does not increase within a node");
       }
       here.records.push(labels[i], {counts[i], sums[i], weights[i]});
@@ -269,10 +271,10 @@ void LomTree::check_shape() const {
     open.pop_back();
     ++reached;
     if (here.router < 0) continue;
-    if (static_cast<size_t>(here.router) >= inner || used[static_cast<size_t>(here.router)]) {
+    if (to_size(here.router) >= inner || used[to_size(here.router)]) {
       throw BadState("a node of the state names a wrong router");
     }
-    used[static_cast<size_t>(here.router)] = true;
+    used[to_size(here.router)] = true;
     open.push_back(here.left);
     open.push_back(here.right);
   }

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/routers.hpp"
 #include "online/scaling.hpp"
 
@@ -51,13 +52,13 @@ class LomTree {
   void learn(const Row& row, int32_t label, double weight, int64_t known_classes, double mean_square);
   // The leaf a row reaches by the signs of the margins.
   int32_t walk(const Row& row) const;
-  int32_t label(int32_t leaf) const { return nodes_[static_cast<size_t>(leaf)].label; }
-  const ClassRecords& records(int32_t leaf) const { return nodes_[static_cast<size_t>(leaf)].records; }
+  int32_t label(int32_t leaf) const { return nodes_[to_size(leaf)].label; }
+  const ClassRecords& records(int32_t leaf) const { return nodes_[to_size(leaf)].records; }
 
   void save(Archive& archive, bool resume) const;
   void load(Reader& reader, int64_t classes, bool resume);
   int64_t bytes() const;
-  int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }
+  int64_t node_count() const { return signed_size(nodes_); }
 
  private:
   struct Node {
@@ -69,8 +70,8 @@ class LomTree {
     ClassRecords records;
   };
 
-  Node& at(int32_t node) { return nodes_[static_cast<size_t>(node)]; }
-  const Node& at(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
+  Node& at(int32_t node) { return nodes_[to_size(node)]; }
+  const Node& at(int32_t node) const { return nodes_[to_size(node)]; }
   ClassRecords::Record& record(int32_t node, int32_t label, double weight);
   bool make_inner(int32_t leaf, int64_t known_classes);
   bool swap_in(int32_t leaf);

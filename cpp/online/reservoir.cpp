@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -17,7 +18,7 @@ float clipped(double value) { return static_cast<float>(std::clamp(value, -3e38,
 
 void Reservoir::offer(int32_t label, const RawRow& raw, double weight) {
   if (per_class_ == 0) return;
-  Class& own = classes_[static_cast<size_t>(label)];
+  Class& own = classes_[to_size(label)];
   ++seen_;
   own.last = seen_;
   const int64_t place = own.seen++;
@@ -45,7 +46,7 @@ int32_t Reservoir::pick_class(int64_t draw) const {
 }
 
 bool Reservoir::overdue(int32_t label) const {
-  const Class& own = classes_[static_cast<size_t>(label)];
+  const Class& own = classes_[to_size(label)];
   const auto gap = static_cast<double>(seen_ - own.last);
   return gap * static_cast<double>(own.seen) > constants_.patience * static_cast<double>(seen_);
 }
@@ -54,14 +55,14 @@ bool Reservoir::overdue(int32_t label) const {
 // 1 / (g + 1) of these. The others are replays, spread evenly.
 float Reservoir::head_start(int32_t label) const {
   const double replays = static_cast<double>(constants_.probes) * overdue_share_;
-  const auto gap = static_cast<double>(seen_ - classes_[static_cast<size_t>(label)].last);
+  const auto gap = static_cast<double>(seen_ - classes_[to_size(label)].last);
   const auto stocked = static_cast<double>(stocked_.size());
   const double whole = std::log((stocked / (gap + 1) + replays) / (1 + replays));
   return static_cast<float>(flood_.head_start * whole);
 }
 
 void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const {
-  const Class& own = classes_[static_cast<size_t>(label)];
+  const Class& own = classes_[to_size(label)];
   const double u = uniform(seed_, row_stream, static_cast<uint64_t>(draw));
   const Stored& stored = own.rows[static_cast<size_t>(u * static_cast<double>(own.rows.size()))];
   raw.sparse = !dense_;
@@ -83,9 +84,9 @@ void Reservoir::save(Archive& archive) const {
       values.insert(values.end(), stored.values.begin(), stored.values.end());
       indices.insert(indices.end(), stored.indices.begin(), stored.indices.end());
       weights.push_back(stored.weight);
-      offsets.push_back(static_cast<int64_t>(values.size()));
+      offsets.push_back(signed_size(values));
     }
-    row_offsets.push_back(static_cast<int64_t>(weights.size()));
+    row_offsets.push_back(signed_size(weights));
   }
   archive["replay.numbers"] = std::vector<int64_t>{seen_};
   archive["replay.overdue_share"] = std::vector<double>{overdue_share_};
@@ -100,7 +101,7 @@ void Reservoir::save(Archive& archive) const {
 }
 
 void Reservoir::load(Reader& reader, int64_t classes) {
-  classes_.assign(static_cast<size_t>(classes), Class{});
+  classes_.assign(to_size(classes), Class{});
   if (per_class_ == 0) return;
   constexpr int64_t most = int64_t{1} << 53;
   seen_ = reader.take_index<int64_t>("replay.numbers", 1, 0, most)[0];
@@ -115,9 +116,9 @@ void Reservoir::load(Reader& reader, int64_t classes) {
   const auto values = reader.take_finite<float>("replay.values", offsets.back());
   const auto indices = reader.take_index<int32_t>("replay.indices", dense_ ? 0 : offsets.back(), 0, features_);
   const auto weights = reader.take_finite<double>("replay.weights", rows, 0.0);
-  std::vector<bool> listed(static_cast<size_t>(classes), false);
+  std::vector<bool> listed(to_size(classes), false);
   for (int32_t label : stocked_) {
-    const auto at = static_cast<size_t>(label);
+    const auto at = to_size(label);
     if (listed[at] || row_offsets[at] == row_offsets[at + 1]) throw BadState("'replay.stocked' of the state is wrong");
     listed[at] = true;
   }
@@ -129,11 +130,11 @@ void Reservoir::load(Reader& reader, int64_t classes) {
     if (count != std::min(own.seen, per_class_) || (count > 0) != listed[at]) {
       throw BadState("the state's replayed rows do not agree with their counts");
     }
-    for (auto row = static_cast<size_t>(row_offsets[at]); row < static_cast<size_t>(row_offsets[at + 1]); ++row) {
+    for (auto row = to_size(row_offsets[at]); row < to_size(row_offsets[at + 1]); ++row) {
       Stored stored;
       stored.weight = weights[row];
       stored.values.assign(values.begin() + offsets[row], values.begin() + offsets[row + 1]);
-      if (dense_ && static_cast<int64_t>(stored.values.size()) != features_) {
+      if (dense_ && signed_size(stored.values) != features_) {
         throw BadState("a replayed row of the state has the wrong length");
       }
       if (!dense_) stored.indices.assign(indices.begin() + offsets[row], indices.begin() + offsets[row + 1]);

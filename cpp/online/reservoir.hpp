@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/constants.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
@@ -26,7 +27,7 @@ class Reservoir {
             uint64_t seed)
       : features_(features), dense_(dense), per_class_(per_class), flood_(flood), constants_(constants), seed_(seed) {}
 
-  void append(int64_t count) { classes_.resize(classes_.size() + static_cast<size_t>(count)); }
+  void append(int64_t count) { classes_.resize(classes_.size() + to_size(count)); }
   // Counts a row of the stream and perhaps keeps it.
   void offer(int32_t label, const RawRow& raw, double weight);
   // A random class with stored rows; -1 if there is none. Draws are numbered: equal numbers, equal answers.

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 Scaling::Scaling(int64_t features, bool centred) : features_(features), centred_(centred) {
-  const auto size = static_cast<size_t>(features);
+  const auto size = to_size(features);
   if (centred_) {
     centre_.assign(size, 0.0);
     radius_.assign(size, 0.0);
@@ -22,15 +24,15 @@ void Scaling::observe(const RawRow& raw, double weight) {
     return;
   }
   for (size_t i = 0; i < raw.values.size(); ++i) {
-    squares_[static_cast<size_t>(raw.indices[i])] += weight * raw.values[i] * raw.values[i];
+    squares_[to_size(raw.indices[i])] += weight * raw.values[i] * raw.values[i];
   }
 }
 
 Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indices) const {
   if (centred_) {
-    buffer.assign(static_cast<size_t>(stride()), 0.0f);
+    buffer.assign(to_size(stride()), 0.0f);
     scale_columns(raw.values.data(), centre_.data(), radius_.data(), buffer.data(), features_);
-    buffer[static_cast<size_t>(features_)] = 1.0f;
+    buffer[to_size(features_)] = 1.0f;
     return {buffer.data(), nullptr, stride()};
   }
   // The number of rows in the mean square is common to all columns: it cancels when the row gets length 1.
@@ -40,7 +42,7 @@ Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indi
   wide.clear();
   double length = 0;
   for (size_t i = 0; i < raw.values.size(); ++i) {
-    const double square = squares_[static_cast<size_t>(raw.indices[i])];
+    const double square = squares_[to_size(raw.indices[i])];
     if (!(square > 0)) continue;
     const double value = raw.values[i] / std::sqrt(std::sqrt(square));
     wide.push_back(value);
@@ -52,7 +54,7 @@ Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indi
   for (size_t i = 0; i < wide.size(); ++i) buffer[i] = static_cast<float>(wide[i] * shrink);
   buffer.push_back(1.0f);
   indices.push_back(static_cast<int32_t>(features_));
-  return {buffer.data(), indices.data(), static_cast<int64_t>(buffer.size())};
+  return {buffer.data(), indices.data(), signed_size(buffer)};
 }
 
 void Scaling::measure(const Row& row, double weight) {

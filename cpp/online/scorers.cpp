@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 namespace {
@@ -20,7 +22,7 @@ size_t seek(const std::vector<Scorers::Entry>& entries, size_t from, int32_t lab
   }
   const auto begin = entries.begin();
   const auto end = begin + static_cast<int64_t>(std::min(high, entries.size()));
-  return static_cast<size_t>(std::lower_bound(begin + static_cast<int64_t>(from), end, label, before) - begin);
+  return to_size(std::lower_bound(begin + static_cast<int64_t>(from), end, label, before) - begin);
 }
 
 void apply(float& weight, float& square, float& average, float slope, const Step& step, float start) {
@@ -32,7 +34,7 @@ void apply(float& weight, float& square, float& average, float slope, const Step
 
 // A table of another length with the same contents, zeros added.
 std::vector<float> lengthened(const std::vector<float>& table, int64_t from, int64_t to) {
-  std::vector<float> out(static_cast<size_t>(3 * to), 0.0f);
+  std::vector<float> out(to_size(3 * to), 0.0f);
   for (int64_t part = 0; part < 3; ++part) std::copy_n(table.begin() + part * from, from, out.begin() + part * to);
   return out;
 }
@@ -40,17 +42,17 @@ std::vector<float> lengthened(const std::vector<float>& table, int64_t from, int
 }  // namespace
 
 Scorers::Scorers(int64_t stride, bool dense) : stride_(stride), dense_(dense) {
-  if (!dense_) features_.resize(static_cast<size_t>(stride));
+  if (!dense_) features_.resize(to_size(stride));
 }
 
 void Scorers::append(int64_t count) {
   classes_ += count;
-  starts_.resize(static_cast<size_t>(classes_), 0.0f);
+  starts_.resize(to_size(classes_), 0.0f);
   if (!dense_) {
-    gradients_.resize(static_cast<size_t>(classes_), 0.0f);
+    gradients_.resize(to_size(classes_), 0.0f);
     return;
   }
-  for (auto* values : {&weights_, &squares_, &averages_}) values->resize(static_cast<size_t>(classes_ * stride_), 0.0f);
+  for (auto* values : {&weights_, &squares_, &averages_}) values->resize(to_size(classes_ * stride_), 0.0f);
 }
 
 Scorers::Averages Scorers::averages(float clock, bool formed) const {
@@ -62,14 +64,14 @@ Scorers::Averages Scorers::averages(float clock, bool formed) const {
   if (!formed || !dense_) return out;
   out.weights = weights_;
   for (size_t i = 0; i < out.weights.size(); ++i) {
-    out.weights[i] -= averages_[i] * out.factors[i / static_cast<size_t>(stride_)];
+    out.weights[i] -= averages_[i] * out.factors[i / to_size(stride_)];
   }
   return out;
 }
 
 void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, const Averages* averages,
                      Floats& scratch, float* out) const {
-  const auto count = static_cast<int64_t>(ids.size());
+  const auto count = signed_size(ids);
   if (dense_) {
     const int32_t* list = all ? nullptr : ids.data();
     if (averages == nullptr) {
@@ -83,19 +85,19 @@ void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, 
   }
   const float* factors = averages != nullptr ? averages->factors.data() : nullptr;
   if (4 * count >= classes_) {
-    scratch.assign(static_cast<size_t>(classes_), 0.0f);
+    scratch.assign(to_size(classes_), 0.0f);
     score_all(row, factors, scratch.data());
-    for (int64_t i = 0; i < count; ++i) out[i] = scratch[static_cast<size_t>(ids[static_cast<size_t>(i)])];
+    for (int64_t i = 0; i < count; ++i) out[i] = scratch[to_size(ids[to_size(i)])];
     return;
   }
   std::fill_n(out, count, 0.0f);
   for (int64_t j = 0; j < row.size; ++j) {
-    const Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    const Feature& feature = features_[to_size(row.indices[j])];
     const float value = row.values[j];
     const int64_t length = feature.length();
     size_t at = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const int32_t label = ids[static_cast<size_t>(i)];
+      const int32_t label = ids[to_size(i)];
       if (label < length) {
         const float* entry = feature.table.data() + label;
         out[i] += value * (entry[0] - entry[2 * length] * (factors != nullptr ? factors[label] : 0.0f));
@@ -111,9 +113,9 @@ void Scorers::scores(const Row& row, const std::vector<int32_t>& ids, bool all, 
 
 // The lists of a row's features lie anywhere in memory: asks for them before they are read.
 void Scorers::prefetch(const Row& row, int64_t j) const {
-  if (j + 12 < row.size) __builtin_prefetch(&features_[static_cast<size_t>(row.indices[j + 12])]);
+  if (j + 12 < row.size) __builtin_prefetch(&features_[to_size(row.indices[j + 12])]);
   if (j + 4 >= row.size) return;
-  const Feature& soon = features_[static_cast<size_t>(row.indices[j + 4])];
+  const Feature& soon = features_[to_size(row.indices[j + 4])];
   const char* data = soon.table.empty() ? reinterpret_cast<const char*>(soon.entries.data())
                                         : reinterpret_cast<const char*>(soon.table.data());
   const size_t bytes = soon.table.empty() ? soon.entries.size() * sizeof(Entry) : soon.table.size() * sizeof(float) / 3;
@@ -123,7 +125,7 @@ void Scorers::prefetch(const Row& row, int64_t j) const {
 void Scorers::score_all(const Row& row, const float* factors, float* by_class) const {
   for (int64_t j = 0; j < row.size; ++j) {
     prefetch(row, j);
-    const Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    const Feature& feature = features_[to_size(row.indices[j])];
     const float value = row.values[j];
     const int64_t length = feature.length();
     if (length > 0 && factors != nullptr) {
@@ -153,7 +155,7 @@ void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, const 
       const int64_t first = one.label * stride_;
       Step own = step;
       own.gradient = one.gradient;
-      own.clock = step.clock - starts_[static_cast<size_t>(one.label)];
+      own.clock = step.clock - starts_[to_size(one.label)];
       adagrad_averaged(row.values, own, weights_.data() + first, squares_.data() + first, averages_.data() + first,
                        stride_);
     }
@@ -161,16 +163,16 @@ void Scorers::update(const Row& row, const std::vector<ClassStep>& steps, const 
   }
   creating_.clear();
   for (const ClassStep& one : steps) {
-    gradients_[static_cast<size_t>(one.label)] = one.gradient;
+    gradients_[to_size(one.label)] = one.gradient;
     if (one.create) creating_.push_back(one);
   }
   for (int64_t j = 0; j < row.size; ++j) {
-    Feature& feature = features_[static_cast<size_t>(row.indices[j])];
+    Feature& feature = features_[to_size(row.indices[j])];
     // New entries first, with zero state: the step then treats all alike.
     if (!creating_.empty()) create_entries(feature);
     step_feature(feature, row.values[j], steps, step);
   }
-  for (const ClassStep& one : steps) gradients_[static_cast<size_t>(one.label)] = 0;
+  for (const ClassStep& one : steps) gradients_[to_size(one.label)] = 0;
 }
 
 void Scorers::step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step) {
@@ -185,18 +187,16 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
     for (const ClassStep& one : steps) {
       if (one.label >= length) continue;
       float* entry = table + one.label;
-      apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step,
-            starts_[static_cast<size_t>(one.label)]);
+      apply(entry[0], entry[length], entry[2 * length], one.gradient * value, step, starts_[to_size(one.label)]);
     }
     return;
   }
   auto& entries = feature.entries;
   if (entries.size() < 8 * steps.size()) {
     for (Entry& entry : entries) {
-      const float gradient = gradients_[static_cast<size_t>(entry.label)];
+      const float gradient = gradients_[to_size(entry.label)];
       if (gradient != 0)
-        apply(entry.weight, entry.square, entry.average, gradient * value, step,
-              starts_[static_cast<size_t>(entry.label)]);
+        apply(entry.weight, entry.square, entry.average, gradient * value, step, starts_[to_size(entry.label)]);
     }
     return;
   }
@@ -205,7 +205,7 @@ void Scorers::step_feature(Feature& feature, float value, const std::vector<Clas
     at = seek(entries, at, one.label);
     if (at == entries.size() || entries[at].label != one.label) continue;
     apply(entries[at].weight, entries[at].square, entries[at].average, one.gradient * value, step,
-          starts_[static_cast<size_t>(one.label)]);
+          starts_[to_size(one.label)]);
   }
 }
 
@@ -226,7 +226,7 @@ void Scorers::create_entries(Feature& feature) {
   const size_t old = entries.size();
   // Decided by the classes known, not by those the caller has announced: batches must not matter.
   if (2 * static_cast<int64_t>(old + missing) >= known_ && known_ > 16) {
-    feature.table.assign(static_cast<size_t>(3 * reach_), 0.0f);
+    feature.table.assign(to_size(3 * reach_), 0.0f);
     for (const Entry& entry : entries) {
       float* cell = feature.table.data() + entry.label;
       cell[0] = entry.weight;

@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
 
@@ -42,7 +43,7 @@ class Scorers {
 
   // A class becomes known and starts its average at this clock; nothing before it counts.
   void start(int32_t label, float clock) {
-    starts_[static_cast<size_t>(label)] = clock;
+    starts_[to_size(label)] = clock;
     count_known(label);
   }
   // formed: worth it when many rows will be scored. The scores have the same bits either way.

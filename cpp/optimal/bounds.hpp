@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.hpp"
+
 namespace boscage::optimal {
 
 struct ColumnBounds {
@@ -17,7 +19,7 @@ struct ColumnBounds {
   std::vector<int64_t> weight;    // left weight, value units
   std::vector<int64_t> bound[2];
 
-  int64_t size() const { return static_cast<int64_t>(rank.size()); }
+  int64_t size() const { return signed_size(rank); }
   int64_t sum(int64_t i) const { return bound[0][i] + bound[1][i]; }
   int64_t bytes() const { return size() * 36; }
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "base/index.hpp"
 #include "optimal/cut_sweeper.hpp"
 
 namespace boscage::optimal {
@@ -137,7 +138,7 @@ class Solver final : public DepthTwo {
   }
 
   void merge_fresh() {
-    const auto middle = static_cast<int64_t>(done_.size());
+    const auto middle = signed_size(done_);
     done_.insert(done_.end(), fresh_.begin(), fresh_.end());
     std::inplace_merge(done_.begin(), done_.begin() + middle, done_.end(),
                        [](const Evaluated& a, const Evaluated& b) { return a.index < b.index; });

@@ -1,6 +1,6 @@
 // The search itself: recursion over nodes, shared by any number of threads.
 //
-// Worker: one thread's room (nodes by depth, a depth-two solver). Engine: solves nodes under budgets,
+// Worker: one thread's memory (nodes by depth, a depth-two solver). Engine: solves nodes under budgets,
 // asks the cache first, lets idle workers join open nodes, keeps the best tree found so far.
 // SplitTree: the shape of a tree as (feature, rank) tests. Knows nothing of Python or of user arrays.
 #pragma once

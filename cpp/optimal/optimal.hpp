@@ -1,4 +1,4 @@
-// The door to the search: user arrays and limits in, a tree with its certificate out.
+// Entry to the search: user arrays and limits in, a tree with its certificate out.
 //
 // Settings: what may be spent. Snapshot: what a waiting caller may look at. Result: flat arrays of the
 // tree (children, feature, threshold), the leaf of every row, and what is proven about it.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::optimal {
@@ -69,7 +70,7 @@ void rank_columns(const Matrix& x, Ranked& ranked, Problem& out, const std::func
   std::vector<Keyed> keys(n), spare;
   ranked.order.resize(n * out.features);
   out.values.resize(out.features);
-  out.original_rank.assign(static_cast<size_t>(out.original_rows) * out.features, 0);
+  out.original_rank.assign(to_size(out.original_rows) * out.features, 0);
   std::vector<uint8_t> is_kept(out.original_rows, 0);
   for (const uint32_t row : ranked.kept) is_kept[row] = 1;
   for (int j = 0; j < out.features; ++j) {
@@ -84,7 +85,7 @@ void rank_columns(const Matrix& x, Ranked& ranked, Problem& out, const std::func
       rank[ranked.kept[keys[i].row]] = static_cast<int32_t>(values.size()) - 1;
       ranked.order[j * n + i] = keys[i].row;
     }
-    if (n == static_cast<size_t>(out.original_rows)) continue;
+    if (n == to_size(out.original_rows)) continue;
     for (int64_t row = 0; row < out.original_rows; ++row) {
       if (is_kept[row]) continue;
       const auto above = std::upper_bound(values.begin(), values.end(), x.at(row, j));
@@ -176,15 +177,15 @@ void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weigh
   const size_t n = ranked.kept.size();
   uint32_t groups = 0;
   const auto group = group_equal_rows(out, ranked.kept, groups, poll);
-  std::vector<double> sums(static_cast<size_t>(groups) * out.classes, 0.0);
+  std::vector<double> sums(to_size(groups) * out.classes, 0.0);
   for (size_t i = 0; i < n; ++i) {
     const uint32_t row = ranked.kept[i];
-    sums[static_cast<size_t>(group[i]) * out.classes + labels[row]] += weights ? weights[row] : 1.0;
+    sums[to_size(group[i]) * out.classes + labels[row]] += weights ? weights[row] : 1.0;
   }
   auto whole = integer_weights(sums, out);
   std::vector<uint32_t> start(groups + 1, 0);
   for (uint32_t g = 0; g < groups; ++g) {
-    int64_t* w = whole.data() + static_cast<size_t>(g) * out.classes;
+    int64_t* w = whole.data() + to_size(g) * out.classes;
     if (out.classes == 2) {
       const int64_t both = std::min(w[0], w[1]);
       out.constant += both * out.scale;
@@ -194,8 +195,8 @@ void merge_rows(const Ranked& ranked, const int32_t* labels, const double* weigh
       if (w[c] > 0) out.label.push_back(c), out.weight.push_back(w[c]);
     start[g + 1] = static_cast<uint32_t>(out.label.size());
   }
-  out.rows = static_cast<int64_t>(out.label.size());
-  out.rank.resize(static_cast<size_t>(out.rows) * out.features);
+  out.rows = signed_size(out.label);
+  out.rank.resize(to_size(out.rows) * out.features);
   out.order.resize(out.rank.size());
   std::vector<uint8_t> seen(groups);
   for (int j = 0; j < out.features; ++j) {

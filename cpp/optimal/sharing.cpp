@@ -1,6 +1,7 @@
 // The parts of Engine that let several threads work on one search: open nodes, helping, waiting.
 #include <thread>
 
+#include "base/index.hpp"
 #include "optimal/engine.hpp"
 
 namespace boscage::optimal {
@@ -132,7 +133,7 @@ void Engine::with_helpers(const std::function<void()>& work) {
   finished_ = false;
   Pool pool(static_cast<int>(workers_.size()));
   std::atomic<int> arrived{0};
-  pool.parallel_for(static_cast<int64_t>(workers_.size()), [&](int64_t, int) {
+  pool.parallel_for(signed_size(workers_), [&](int64_t, int) {
     const int me = arrived.fetch_add(1);
     if (me > 0) return help_until_done(workers_[me]);
     struct Finish {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/index.hpp"
 #include "predict/predict.hpp"
 
 namespace boscage {
@@ -39,10 +40,10 @@ void Predictor::verify() const {
   require(t.category_offset.size() == n && t.linear_row.size() == n, "linear_row");
   verify_map();
   verify_weights();
-  require(t.classes > 0 && t.value.size() == n * static_cast<size_t>(t.classes), "value");
-  const auto bits = static_cast<int64_t>(t.category_bits.size());
+  require(t.classes > 0 && t.value.size() == n * to_size(t.classes), "value");
+  const auto bits = signed_size(t.category_bits);
   for (int64_t node = 0; node < size; ++node) {
-    const auto i = static_cast<size_t>(node);
+    const auto i = to_size(node);
     const int64_t left = t.children_left[i], right = t.children_right[i], feature = t.feature[i];
     if (feature == kLeaf) {
       require(left == -1 && right == -1, "children_left", node);
@@ -57,7 +58,7 @@ void Predictor::verify() const {
     }
     require(t.routing == Routing::hard, "routing", node);
     if (t.category_offset[i] < 0) continue;
-    const int64_t bytes = (t.n_categories[static_cast<size_t>(feature)] + 7) / 8;
+    const int64_t bytes = (t.n_categories[to_size(feature)] + 7) / 8;
     require(t.category_offset[i] <= bits - bytes, "category_offset", node);
   }
 }
@@ -67,7 +68,7 @@ void Predictor::verify_map() const {
   const size_t d = tree_.n_categories.size();
   for (const auto& part : {map.fill, map.shift, map.scale}) require(part.empty() || part.size() == d, "input_map");
   require(map.code_offset.empty() || map.code_offset.size() == d, "input_map.code_offset");
-  const auto codes = static_cast<int64_t>(map.codes.size());
+  const auto codes = signed_size(map.codes);
   for (size_t j = 0; j < map.code_offset.size(); ++j) {
     require(map.code_offset[j] <= codes - tree_.n_categories[j], "input_map.code_offset");
   }
@@ -76,9 +77,9 @@ void Predictor::verify_map() const {
 void Predictor::verify_weights() const {
   const LinearWeights& w = tree_.weights;
   require(w.columns == columns() + (tree_.map.has_constant ? 1 : 0), "weights");
-  if (!w.is_sparse()) return require(static_cast<int64_t>(w.dense.size()) == w.rows * w.columns, "weights");
-  require(static_cast<int64_t>(w.offsets.size()) == w.rows + 1 && w.data.size() == w.indices.size(), "weights.indptr");
-  const auto stored = static_cast<int64_t>(w.data.size());
+  if (!w.is_sparse()) return require(signed_size(w.dense) == w.rows * w.columns, "weights");
+  require(signed_size(w.offsets) == w.rows + 1 && w.data.size() == w.indices.size(), "weights.indptr");
+  const auto stored = signed_size(w.data);
   for (size_t row = 0; row + 1 < w.offsets.size(); ++row) {
     const int64_t begin = w.offsets[row], end = w.offsets[row + 1];
     require(0 <= begin && begin <= end && end <= stored, "weights.indptr");
@@ -88,7 +89,7 @@ void Predictor::verify_weights() const {
 
 void Predictor::number_leaves() {
   const size_t n = tree_.feature.size();
-  const auto k = static_cast<size_t>(tree_.classes);
+  const auto k = to_size(tree_.classes);
   leaf_index_.assign(n, -1);
   for (size_t i = 0; i < n; ++i) {
     if (tree_.feature[i] != kLeaf) continue;
@@ -103,8 +104,8 @@ void Predictor::number_leaves() {
   require(tree_.low.size() == tree_.high.size() && (tree_.low.empty() || tree_.low.size() == cells), "leaf_models.low");
   leaf_class_.reserve(leaves_.size());
   for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
-    const double* values = tree_.leaf_value.empty() ? tree_.value.data() + static_cast<size_t>(leaves_[leaf]) * k
-                                                    : tree_.leaf_value.data() + leaf * k;
+    const double* values =
+        tree_.leaf_value.empty() ? tree_.value.data() + to_size(leaves_[leaf]) * k : tree_.leaf_value.data() + leaf * k;
     leaf_class_.push_back(static_cast<int32_t>(argmax(values, tree_.classes)));
   }
 }
@@ -119,7 +120,7 @@ void Predictor::pack() {
   order.reserve(n);
   packed_.reserve(n);
   for (size_t place = 0; place < order.size(); ++place) {
-    const auto i = static_cast<size_t>(order[place]);
+    const auto i = to_size(order[place]);
     if (tree_.feature[i] == kLeaf) {
       packed_.push_back({std::numeric_limits<double>::infinity(), ~0, static_cast<uint32_t>(place)});
       continue;
@@ -144,7 +145,7 @@ void Predictor::pack_linear() {
     if (t.feature[i] == kLeaf) continue;
     nodes[i] = {t.threshold[i], t.linear_row[i], {t.children_left[i], t.children_right[i]}};
     if (t.feature[i] == kLinear) continue;
-    const auto column = static_cast<size_t>(t.feature[i]);
+    const auto column = to_size(t.feature[i]);
     const bool fits = t.map.code_offset.empty() && t.category_offset[i] < 0 &&
                       t.missing_go_to_left[i] == (t.map.fill[column] <= t.threshold[i]);
     if (!fits) return;
@@ -172,9 +173,8 @@ void Predictor::pack_sparse() {
       packed.terms.push_back({1.0, t.feature[i], t.feature[i] % 8});
       continue;
     }
-    const auto test = static_cast<size_t>(t.linear_row[i]);
-    const auto first = static_cast<size_t>(t.weights.offsets[test]),
-               last = static_cast<size_t>(t.weights.offsets[test + 1]);
+    const auto test = to_size(t.linear_row[i]);
+    const auto first = to_size(t.weights.offsets[test]), last = to_size(t.weights.offsets[test + 1]);
     for (size_t k = first; k < last; ++k) {
       const auto column = static_cast<int32_t>(t.weights.indices[k]);
       packed.terms.push_back({t.weights.data[k], column, column % 8});
@@ -190,8 +190,7 @@ double Predictor::cost_of_row() {
   for (size_t i = 0; i < n; ++i) {
     deepest_ = std::max(deepest_, depth[i]);
     if (tree_.feature[i] == kLeaf) continue;
-    depth[static_cast<size_t>(tree_.children_left[i])] = depth[static_cast<size_t>(tree_.children_right[i])] =
-        depth[i] + 1;
+    depth[to_size(tree_.children_left[i])] = depth[to_size(tree_.children_right[i])] = depth[i] + 1;
   }
   const auto k = static_cast<double>(tree_.classes), width = static_cast<double>(tree_.weights.columns);
   const double test = tree_.weights.rows > 0 ? width : 1.0;

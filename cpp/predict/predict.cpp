@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/index.hpp"
 #include "base/instruction_sets.hpp"
 #include "base/rng.hpp"
 
@@ -97,12 +98,12 @@ class Walker {
   }
 
  private:
-  static size_t at(int32_t node) { return static_cast<size_t>(node); }
+  static size_t at(int32_t node) { return to_size(node); }
 
   bool category_right(size_t i, double x) const {
     const int64_t code = category_code(x, tree_.n_categories[at(tree_.feature[i])]);
     if (code < 0) return !tree_.missing_go_to_left[i];
-    const uint8_t byte = tree_.category_bits[static_cast<size_t>(tree_.category_offset[i] + code / 8)];
+    const uint8_t byte = tree_.category_bits[to_size(tree_.category_offset[i] + code / 8)];
     return ((byte >> (code % 8)) & 1) == 0;
   }
 
@@ -119,8 +120,8 @@ class Walker {
       load(row);
       return mapper_.seen().dot_with(weights.dense.data() + test * weights.columns, weights.columns);
     }
-    const int64_t begin = weights.offsets[static_cast<size_t>(test)];
-    const int64_t stored = weights.offsets[static_cast<size_t>(test) + 1] - begin;
+    const int64_t begin = weights.offsets[to_size(test)];
+    const int64_t stored = weights.offsets[to_size(test) + 1] - begin;
     const int64_t* columns = weights.indices.data() + begin;
     const double* values = weights.data.data() + begin;
     if constexpr (requires { rows_.column_stride; }) {
@@ -135,23 +136,23 @@ class Walker {
     const LinearWeights& weights = tree_.weights;
     const RowMap& map = tree_.map;
     const int64_t d = predictor_.columns(), test = tree_.linear_row[at(node)];
-    careful_.resize(static_cast<size_t>(d) + 1);
+    careful_.resize(to_size(d) + 1);
     for (int64_t j = 0; j < d; ++j) {
       const auto x = static_cast<double>(rows_(row, static_cast<int32_t>(j)));
       constexpr double most = std::numeric_limits<double>::max();
       const double seen = scaled_by_halves(map, j, plain_number(map, tree_.n_categories, j, x));
-      careful_[static_cast<size_t>(j)] = std::clamp(seen, -most, most);
+      careful_[to_size(j)] = std::clamp(seen, -most, most);
     }
-    careful_[static_cast<size_t>(d)] = map.constant;
+    careful_[to_size(d)] = map.constant;
     if (map.unit_rows)
       make_unit_row(careful_.data(), weights.columns, dot(careful_.data(), careful_.data(), weights.columns));
     SmallDot sum;
     if (!weights.is_sparse()) {
       sum.add({.dense = careful_.data()}, weights.dense.data() + test * weights.columns, weights.columns);
     } else {
-      const auto begin = static_cast<size_t>(weights.offsets[static_cast<size_t>(test)]);
-      const auto end = static_cast<size_t>(weights.offsets[static_cast<size_t>(test) + 1]);
-      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], careful_[static_cast<size_t>(weights.indices[k])]);
+      const auto begin = to_size(weights.offsets[to_size(test)]);
+      const auto end = to_size(weights.offsets[to_size(test) + 1]);
+      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], careful_[to_size(weights.indices[k])]);
     }
     sum.add(-1.0, tree_.threshold[at(node)]);
     return std::ldexp(sum.value, SmallDot::kExponent);
@@ -175,7 +176,7 @@ class Walker {
     const int64_t k = tree_.classes;
     if (!tree_.coef.empty()) {
       model(predictor_.leaf_index_[at(node)], row);
-      for (int64_t c = 0; c < k; ++c) out[c] += share * model_[static_cast<size_t>(c)];
+      for (int64_t c = 0; c < k; ++c) out[c] += share * model_[to_size(c)];
       return;
     }
     const double* values = tree_.leaf_value.empty() ? tree_.value.data() + node * k
@@ -187,15 +188,14 @@ class Walker {
   void model(int64_t leaf, int64_t row) {
     const int64_t k = tree_.classes, d = predictor_.columns();
     load(row);
-    model_.resize(static_cast<size_t>(k));
+    model_.resize(to_size(k));
     for (int64_t c = 0; c < k; ++c) {
       const int64_t line = leaf * k + c;
-      model_[static_cast<size_t>(c)] =
-          mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[static_cast<size_t>(line)];
+      model_[to_size(c)] = mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[to_size(line)];
     }
     if (tree_.is_numbers) return bounded_model(leaf);
     if (!is_finite_row(model_.data(), k)) return careful_model(leaf);
-    const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
+    const double top = model_[to_size(argmax(model_.data(), k))];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(v - top);
     for (double& v : model_) v /= total;
@@ -205,8 +205,8 @@ class Walker {
     const int64_t k = tree_.classes, d = predictor_.columns();
     constexpr double most = 1e300;
     for (int64_t c = 0; c < k; ++c) {
-      const auto line = static_cast<size_t>(leaf * k + c);
-      double& score = model_[static_cast<size_t>(c)];
+      const auto line = to_size(leaf * k + c);
+      double& score = model_[to_size(c)];
       if (!std::isfinite(score)) {  // terms that overflow may still have a finite sum
         SmallDot sum;
         sum.add(mapper_.plain(), tree_.coef.data() + static_cast<int64_t>(line) * d, d);
@@ -225,10 +225,10 @@ class Walker {
       const int64_t line = leaf * k + c;
       SmallDot sum;
       sum.add(mapper_.plain(), tree_.coef.data() + line * d, d);
-      sum.add(1.0, tree_.intercept[static_cast<size_t>(line)]);
-      model_[static_cast<size_t>(c)] = sum.value;
+      sum.add(1.0, tree_.intercept[to_size(line)]);
+      model_[to_size(c)] = sum.value;
     }
-    const double top = model_[static_cast<size_t>(argmax(model_.data(), k))];
+    const double top = model_[to_size(argmax(model_.data(), k))];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(std::ldexp(v - top, SmallDot::kExponent));
     for (double& v : model_) v /= total;
@@ -309,7 +309,7 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, bool i
 template <class Rows, bool want_class>
 void Predictor::walk_sparse(const Rows& rows, int64_t begin, int64_t end, bool spreads, int64_t* out) const {
   constexpr int64_t kEntriesPerStep = 8;
-  std::vector<double> numbers(spreads ? static_cast<size_t>(columns()) : 0, 0.0);
+  std::vector<double> numbers(spreads ? to_size(columns()) : 0, 0.0);
   const auto walk = [&](const auto& number) {
     uint32_t at = 0;
     while (packed_[at].left != at) {
@@ -326,10 +326,9 @@ void Predictor::walk_sparse(const Rows& rows, int64_t begin, int64_t end, bool s
       out[row - begin] = walk([&](int32_t column) { return static_cast<double>(rows(row, column)); });
       continue;
     }
-    for (int64_t k = first; k < last; ++k)
-      numbers[static_cast<size_t>(rows.column(k))] = static_cast<double>(rows.data[k]);
-    out[row - begin] = walk([&](int32_t column) { return numbers[static_cast<size_t>(column)]; });
-    for (int64_t k = first; k < last; ++k) numbers[static_cast<size_t>(rows.column(k))] = 0.0;
+    for (int64_t k = first; k < last; ++k) numbers[to_size(rows.column(k))] = static_cast<double>(rows.data[k]);
+    out[row - begin] = walk([&](int32_t column) { return numbers[to_size(column)]; });
+    for (int64_t k = first; k < last; ++k) numbers[to_size(rows.column(k))] = 0.0;
   }
 }
 
@@ -338,14 +337,14 @@ bool Predictor::walk_tests(const Rows& rows, int64_t begin, int64_t end, std::ve
   if constexpr (requires { rows.column_stride; }) {
     if (linear_.empty()) return false;
     constexpr int64_t kTogether = 64;
-    leaves.resize(static_cast<size_t>(end - begin));
+    leaves.resize(to_size(end - begin));
     std::vector<RowMapper> mappers(kTogether, RowMapper(tree_.map, tree_.n_categories, false));
     const double* views[kTogether];
     for (int64_t first = begin; first < end; first += kTogether) {
       const int64_t count = std::min(kTogether, end - first);
       for (int64_t i = 0; i < count; ++i) {
-        mappers[static_cast<size_t>(i)].load(rows, first + i);
-        views[i] = mappers[static_cast<size_t>(i)].seen().dense;
+        mappers[to_size(i)].load(rows, first + i);
+        views[i] = mappers[to_size(i)].seen().dense;
       }
       walk_linear(linear_, tree_.weights.dense.data(), tree_.weights.columns, views, count,
                   leaves.data() + (first - begin));
@@ -378,7 +377,7 @@ bool Predictor::divide_rows(const Rows& rows, int64_t begin, int64_t end, int64_
 template <class Rows>
 bool Predictor::quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool is_complete,
                              std::vector<int64_t>& leaves) const {
-  leaves.resize(static_cast<size_t>(end - begin));
+  leaves.resize(to_size(end - begin));
   if (!packed_.empty()) {
     walk_packed<Rows, false>(rows, begin, end, is_complete, leaves.data());
     return true;
@@ -415,17 +414,17 @@ void Predictor::add_block(const Rows& rows, int64_t begin, int64_t end, bool is_
   if (tree_.coef.empty() && quick_leaves(rows, begin, end, is_complete, leaves)) {
     for (int64_t row = begin; row < end; ++row, sums += k) {
       if (!chosen.has(row)) continue;
-      const double* values = leaf_values(leaves[static_cast<size_t>(row - begin)]);
+      const double* values = leaf_values(leaves[to_size(row - begin)]);
       for (int64_t c = 0; c < k; ++c) sums[c] += values[c];
     }
     return;
   }
   Walker<Rows> walker(*this, rows);
-  std::vector<double> proba(static_cast<size_t>(k));
+  std::vector<double> proba(to_size(k));
   for (int64_t row = begin; row < end; ++row, sums += k) {
     if (!chosen.has(row)) continue;
     walker.proba(row, proba.data());
-    for (int64_t c = 0; c < k; ++c) sums[c] += proba[static_cast<size_t>(c)];
+    for (int64_t c = 0; c < k; ++c) sums[c] += proba[to_size(c)];
   }
 }
 
@@ -437,15 +436,14 @@ void Predictor::classes(const Rows& rows, int64_t* out, int threads, Control& co
     std::vector<int32_t> leaves;
     if (constant_leaves && walk_tests(rows, begin, end, leaves)) {
       for (int64_t row = begin; row < end; ++row)
-        out[row] = leaf_class_[static_cast<size_t>(
-            leaf_index_[static_cast<size_t>(leaves[static_cast<size_t>(row - begin)])])];
+        out[row] = leaf_class_[to_size(leaf_index_[to_size(leaves[to_size(row - begin)])])];
       return;
     }
     Walker<Rows> walker(*this, rows);
-    std::vector<double> proba(static_cast<size_t>(tree_.classes));
+    std::vector<double> proba(to_size(tree_.classes));
     for (int64_t row = begin; row < end; ++row) {
       if (tree_.routing == Routing::hard && constant_leaves) {
-        out[row] = leaf_class_[static_cast<size_t>(leaf_index_[static_cast<size_t>(walker.hard_leaf(row))])];
+        out[row] = leaf_class_[to_size(leaf_index_[to_size(walker.hard_leaf(row))])];
       } else {
         walker.proba(row, proba.data());
         out[row] = argmax(proba.data(), tree_.classes);
@@ -461,7 +459,7 @@ void Predictor::proba(const Rows& rows, double* out, int threads, Control& contr
     std::vector<int64_t> leaves;
     if (tree_.coef.empty() && quick_leaves(rows, begin, end, false, leaves)) {
       for (int64_t row = begin; row < end; ++row)
-        std::copy_n(leaf_values(leaves[static_cast<size_t>(row - begin)]), k, out + row * k);
+        std::copy_n(leaf_values(leaves[to_size(row - begin)]), k, out + row * k);
       return;
     }
     Walker<Rows> walker(*this, rows);
@@ -472,20 +470,20 @@ void Predictor::proba(const Rows& rows, double* out, int threads, Control& contr
 template <class Rows, class Emit>
 Paths Predictor::collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const {
   const int64_t size = block_rows();
-  std::vector<Paths> parts(static_cast<size_t>((rows.rows + size - 1) / size));
+  std::vector<Paths> parts(to_size((rows.rows + size - 1) / size));
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t number) {
     Walker<Rows> walker(*this, rows);
-    Paths& part = parts[static_cast<size_t>(number)];
+    Paths& part = parts[to_size(number)];
     for (int64_t row = begin; row < end; ++row) {
       emit(walker, row, part);
-      part.offsets.push_back(static_cast<int64_t>(part.nodes.size()));
+      part.offsets.push_back(signed_size(part.nodes));
     }
   });
   Paths all;
-  all.offsets.reserve(static_cast<size_t>(rows.rows) + 1);
+  all.offsets.reserve(to_size(rows.rows) + 1);
   all.offsets.push_back(0);
   for (Paths& part : parts) {
-    const auto before = static_cast<int64_t>(all.nodes.size());
+    const auto before = signed_size(all.nodes);
     for (const int64_t offset : part.offsets) all.offsets.push_back(before + offset);
     all.nodes.insert(all.nodes.end(), part.nodes.begin(), part.nodes.end());
     all.reach.insert(all.reach.end(), part.reach.begin(), part.reach.end());
@@ -508,7 +506,7 @@ Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
     }
     int32_t node = 0;
     part.nodes.push_back(0);
-    while (tree_.feature[static_cast<size_t>(node)] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
+    while (tree_.feature[to_size(node)] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
     part.reach.resize(part.nodes.size(), 1.0);
   });
 }
@@ -518,8 +516,8 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
     int32_t node = 0;
     part.nodes.push_back(0);
-    for (uint64_t depth = 0; tree_.feature[static_cast<size_t>(node)] != kLeaf; ++depth) {
-      const auto i = static_cast<size_t>(node);
+    for (uint64_t depth = 0; tree_.feature[to_size(node)] != kLeaf; ++depth) {
+      const auto i = to_size(node);
       if (tree_.routing == Routing::hard) {
         node = walker.hard_step(node, row);
       } else {

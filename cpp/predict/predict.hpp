@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "data/row_map.hpp"
 #include "grow/split.hpp"
@@ -72,7 +73,7 @@ class Predictor {
   explicit Predictor(const TreeArrays& tree);
 
   const TreeArrays& tree() const { return tree_; }
-  int64_t columns() const { return static_cast<int64_t>(tree_.n_categories.size()); }
+  int64_t columns() const { return signed_size(tree_.n_categories); }
   // Whether rows × (work of one row) is worth no thread of its own.
   bool is_short(int64_t rows) const { return static_cast<double>(rows) * row_cost_ < 1e7; }
 
@@ -135,7 +136,7 @@ class Predictor {
   template <bool want_class>
   int64_t arrived(uint32_t packed) const {
     const int32_t node = packed_number_[packed];
-    return want_class ? leaf_class_[static_cast<size_t>(leaf_index_[static_cast<size_t>(node)])] : node;
+    return want_class ? leaf_class_[to_size(leaf_index_[to_size(node)])] : node;
   }
   // Leaves of a block of dense rows by linear_; false if the tree or the rows need the walk of single rows.
   template <class Rows>
@@ -148,7 +149,7 @@ class Predictor {
   bool quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool is_complete, std::vector<int64_t>& leaves) const;
   const double* leaf_values(int64_t node) const {
     return tree_.leaf_value.empty() ? tree_.value.data() + node * tree_.classes
-                                    : tree_.leaf_value.data() + leaf_index_[static_cast<size_t>(node)] * tree_.classes;
+                                    : tree_.leaf_value.data() + leaf_index_[to_size(node)] * tree_.classes;
   }
   template <class Rows, class Emit>
   Paths collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/index.hpp"
 #include "predict/predict.hpp"
 
 namespace boscage {
@@ -37,7 +38,7 @@ bool Predictor::takes_scores() const {
 
 void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double* out, int threads,
                            Control& control) const {
-  if (!takes_scores() || static_cast<int64_t>(scores.size()) != rows * tree_.weights.rows)
+  if (!takes_scores() || signed_size(scores) != rows * tree_.weights.rows)
     throw std::invalid_argument("scores need one row for each linear test of a soft tree.");
   const size_t nodes = tree_.feature.size();
   const int64_t k = tree_.classes, blocks = (rows + kRows - 1) / kRows;
@@ -45,12 +46,12 @@ void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double*
   struct Scratch {
     std::vector<double> reach, classes;
   };
-  std::vector<Scratch> scratch(static_cast<size_t>(pool.threads()));
+  std::vector<Scratch> scratch(to_size(pool.threads()));
   pool.parallel_for(blocks, [&](int64_t block, int thread) {
     control.check();
-    auto& [reach, classes] = scratch[static_cast<size_t>(thread)];
+    auto& [reach, classes] = scratch[to_size(thread)];
     reach.resize(nodes * kRows);
-    classes.assign(static_cast<size_t>(k * kRows), 0.0);
+    classes.assign(to_size(k * kRows), 0.0);
     const int64_t begin = block * kRows, count = std::min(kRows, rows - begin);
     std::fill_n(reach.data(), count, 1.0);
     for (size_t node = 0; node < nodes; ++node) {
@@ -69,7 +70,7 @@ void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double*
       }
     }
     for (int64_t i = 0; i < count; ++i)
-      for (int64_t c = 0; c < k; ++c) out[(begin + i) * k + c] = classes[static_cast<size_t>(c * kRows + i)];
+      for (int64_t c = 0; c < k; ++c) out[(begin + i) * k + c] = classes[to_size(c * kRows + i)];
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/index.hpp"
 #include "base/lanes.hpp"
 
 namespace boscage {
@@ -14,7 +15,7 @@ BOSCAGE_CLONES void score_kernel(const TestTerm* terms, int32_t count, const dou
   size_t i = 0;
   for (; i + kLanes <= size; i += kLanes) {
     const double* row[kLanes];
-    for (int g = 0; g < kLanes; ++g) row[g] = first + rows[i + static_cast<size_t>(g)] * stride;
+    for (int g = 0; g < kLanes; ++g) row[g] = first + rows[i + to_size(g)] * stride;
     Lanes sums[8] = {};
     for (int32_t k = 0; k < count; ++k) {
       const int32_t j = terms[k].column;
@@ -44,7 +45,7 @@ size_t divide(std::span<uint32_t> rows, double threshold, std::vector<uint32_t>&
     right += is_right;
   }
   std::copy(moved.data(), right, left);
-  return static_cast<size_t>(left - rows.data());
+  return to_size(left - rows.data());
 }
 
 }  // namespace
@@ -58,8 +59,8 @@ void divide_by_tests(const SparseTests& tree, const double* first, int64_t strid
   while (!open.empty()) {
     const auto [number, begin, end] = open.back();
     open.pop_back();
-    const SparseTest& node = tree.nodes[static_cast<size_t>(number)];
-    const auto rows = std::span(scratch.rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    const SparseTest& node = tree.nodes[to_size(number)];
+    const auto rows = std::span(scratch.rows).subspan(to_size(begin), to_size(end - begin));
     if (rows.empty()) continue;
     if (node.left < 0) {
       for (const uint32_t row : rows) leaves[row] = number;

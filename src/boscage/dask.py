@@ -47,7 +47,7 @@ from boscage.batches.partitions import (
     to_partitions,
     weigh_group,
 )
-from boscage.batches.reading import Look, Question, Reading
+from boscage.batches.reading import CollectPass, Reading, SumPass
 from boscage.batches.reduction import total
 from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
 from boscage.criteria import Criterion
@@ -464,14 +464,14 @@ class ClusterPasses:
         merged: WeightSurvey = reduce(WeightSurvey.merge, [weight for weight in weights if weight is not None])
         return merged
 
-    def sums(self, question: Question) -> Floats:
+    def sums(self, question: SumPass) -> Floats:
         """Answer a question by one pass over all partitions."""
         self._begin()
         asked, groups = self._asked._replace(question=question), self._groups(only_rows=True)
         answers = self._cluster.run(answer_group, asked, groups, merge_answers)
         return total(answer_of_all(question, [answer for each in answers for answer in each]))
 
-    def collect(self, question: Look) -> Any:
+    def collect(self, question: CollectPass) -> Any:
         """Answer a question of exact answers by one pass over all partitions."""
         self._begin()
         asked, groups = self._asked._replace(look=question), self._groups(only_rows=True)

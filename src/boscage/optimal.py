@@ -187,22 +187,16 @@ class OptimalTreeClassifier(TreeClassifier):
         warm = _as_start(self.warm_start_tree, data.X.shape[1])
         labels = np.unique(data.y, return_inverse=True)[1]
         weights = None if data.weight is None else data.weight / data.weight.max()
+        settings = _core.OptimalSettings()
+        settings.max_depth, settings.alpha = min(int(self.max_depth), _MAX_DEPTH), float(self.alpha)
+        settings.exact, settings.threads = self.method == "exact", threads
+        settings.memory_limit = memory
+        settings.max_explored = _NO_STATES if self.max_explored is None else int(self.max_explored)
+        settings.keep_on_interrupt = self.on_interrupt == "keep"
+        settings.time_limit = max(0.0, seconds - (time.monotonic() - start))
         with _BoundsLine(self.verbose) as line:
-            found = _core.solve_optimal(
-                data.X,
-                labels.astype(np.int32),
-                weights,
-                min(int(self.max_depth), _MAX_DEPTH),
-                float(self.alpha),
-                self.method == "exact",
-                max(0.0, seconds - (time.monotonic() - start)),
-                memory,
-                _NO_STATES if self.max_explored is None else int(self.max_explored),
-                threads,
-                *warm,
-                self.on_interrupt == "keep",
-                line.callback,
-            )
+            codes = labels.astype(np.int32)
+            found = _core.solve_optimal(data.X, codes, weights, settings, warm, line.callback)
         tree = _tree_of(found, data)
         self._publish(data, tree_=tree, **self._certificate(tree, found))
 

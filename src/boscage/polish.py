@@ -136,20 +136,16 @@ class Polish(Component):
         sample = distinct_rows(job.data)
         batches = -(-len(sample.rows) // min(int(self.batch_size), len(sample.rows)))
         epochs = max(40, -(-_STEPS // batches)) if isinstance(self.epochs, str) else int(self.epochs)
-        call = _core.PolishCall(
-            epochs,
-            int(self.batch_size),
-            float(self.learning_rate),
-            float(self.l2),
-            float(self.dropout),
-            _FIRST_SLOPE,
-            _LAST_SLOPE[self.mode] if isinstance(self.slope, str) else float(self.slope),
-            job.seed,
-            np.inf if self.time_limit is None else float(self.time_limit),
-            job.threads,
-        )
+        call = _core.PolishCall()
+        call.epochs, call.batch = epochs, int(self.batch_size)
+        call.learning_rate, call.l2, call.dropout = float(self.learning_rate), float(self.l2), float(self.dropout)
+        call.first_slope = _FIRST_SLOPE
+        call.last_slope = _LAST_SLOPE[self.mode] if isinstance(self.slope, str) else float(self.slope)
+        call.seed, call.threads = job.seed, job.threads
+        call.time_limit = np.inf if self.time_limit is None else float(self.time_limit)
         with Progress("polishing a tree: epochs", verbose, epochs) as progress:
-            found = _core.polish(start._native, *native_rows(job.data.X), sample.native(), call, progress.callback)
+            call.progress = progress.callback
+            found = _core.polish(start._native, *native_rows(job.data.X), sample.native(), call)
         if found["timed_out"]:
             warnings.warn(
                 f"Polish: time_limit={self.time_limit} s was over after {len(found['losses'])} of {epochs} epochs. "

@@ -3,7 +3,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
+#include "bind/grow/criteria.hpp"
 #include "bind/grow/table.hpp"
 #include "bind/grow/target.hpp"
 #include "bind/run.hpp"
@@ -11,17 +13,10 @@
 
 namespace boscage::bind {
 
-Order make_order(const std::string& name) {
-  if (name == "best_first") return Order::best_first;
-  if (name == "heaviest_first") return Order::heaviest_first;
-  if (name == "depth_first") return Order::depth_first;
-  throw std::invalid_argument("unknown growth: " + name);
-}
-
 nb::dict to_dict(Grown tree, int64_t features) {
   nb::dict out;
   const size_t n = tree.rows.size(), k = tree.value.size() / n;
-  const size_t linear = features > 0 ? tree.weights.size() / static_cast<size_t>(features) : 0;
+  const size_t linear = features > 0 ? tree.weights.size() / to_size(features) : 0;
   out["children_left"] = give(std::move(tree.children_left));
   out["children_right"] = give(std::move(tree.children_right));
   out["feature"] = give(std::move(tree.feature));
@@ -30,7 +25,7 @@ nb::dict to_dict(Grown tree, int64_t features) {
   out["category_offset"] = give(std::move(tree.category_offset));
   out["category_bits"] = give(std::move(tree.category_bits));
   out["linear_row"] = give(std::move(tree.linear_row));
-  out["weights"] = give(std::move(tree.weights), {linear, static_cast<size_t>(features)});
+  out["weights"] = give(std::move(tree.weights), {linear, to_size(features)});
   out["value"] = give(std::move(tree.value), {n, k});
   out["rows"] = give(std::move(tree.rows));
   out["weight"] = give(std::move(tree.weight));
@@ -43,24 +38,31 @@ namespace {
 // Up to this many numbers a fit is over before a thread of its own would have started.
 constexpr size_t kShortWork = 1 << 15;
 
-nb::dict grow_axis(const Table& X, const Target& target, const In1<int64_t>& n_categories, int64_t max_bins,
-                   int64_t max_features, uint64_t seed, const std::string& criterion_name, double criterion_parameter,
-                   const In1<double>& criterion_table, const std::string& order, Limits limits, int threads,
-                   nb::object progress) {
-  const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
-  const Order growth = make_order(order);
+// A row of weight 0 is not there.
+std::vector<uint32_t> rows_with_weight(const Target& target) {
+  std::vector<uint32_t> rows;
+  rows.reserve(to_size(target.rows()));
+  for (uint32_t row = 0; row < target.rows(); ++row)
+    if (target.weight_of(row) > 0) rows.push_back(row);
+  return rows;
+}
+
+nb::dict grow_axis(const Table& X, const Target& target, const GrowthSpec& spec, const In1<int64_t>& n_categories,
+                   int64_t max_bins, int64_t max_features) {
+  const AnyCriterion& criterion = spec.criterion;
+  Limits limits = spec.limits;
   if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
   if (is_of_numbers(criterion) != target.is_numbers())
     throw std::invalid_argument("the criterion is not one of this target");
   Grown tree;
-  run(X.numbers <= kShortWork && X.count <= kShortWork, progress, [&](Control& control) {
-    Pool pool(threads);
-    NodeRows rows(target, criterion);
+  run(X.numbers <= kShortWork && X.count <= kShortWork, spec.progress, [&](Control& control) {
+    Pool pool(spec.threads);
+    NodeRows rows(target, criterion, rows_with_weight(target));
     const Side root = rows.total();
     if (root.numbers) limits.min_drop = in_units(criterion, limits.min_drop, -root.numbers->grid->exponent);
-    AxisSearch search(X.rows, view(n_categories), max_bins, rows, criterion, limits, pool, control,
-                      {max_features, seed});
-    Grower grower(root, limits, growth);
+    AxisSearch search(X.data, view(n_categories), max_bins, rows, criterion, limits, pool, control,
+                      {max_features, spec.seed});
+    Grower grower(root, limits, spec.order);
     grow_in_memory(grower, search, pool, control);
     tree = flatten(grower, criterion);
   });
@@ -85,22 +87,26 @@ void bind_target(nb::module_& module) {
 }
 
 void bind_table(nb::module_& module) {
-  nb::class_<Table> table(module, "Table", "Rows to grow a tree on, dense or CSR; borrowed, never copied.");
+  nb::class_<Table> table(
+      module, "Table", "Rows to grow trees on, dense or CSR; borrowed, never copied. Shared: columns are made once.");
   const auto define_dense = [&]<class T>(T) {
     table.def(
-        "__init__", [](Table* self, const Strided2<T>& X) { new (self) Table(dense_table(X)); },
-        nb::arg("X").noconvert(), nb::keep_alive<1, 2>());
+        "__init__",
+        [](Table* self, const Strided2<T>& X, bool shared) { new (self) Table(dense_rows(X), X.size(), shared); },
+        nb::arg("X").noconvert(), nb::arg("shared") = false, nb::keep_alive<1, 2>());
   };
   define_dense(float{});
   define_dense(double{});
   const auto define_sparse = [&]<class T, class Index>(T, Index) {
     table.def(
         "__init__",
-        [](Table* self, const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
-          new (self) Table(sparse_table(entries, indices, offsets, columns));
+        [](Table* self, const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns,
+           bool shared) {
+          new (self) Table(sparse_rows<T, Index>(entries, indices, offsets, columns), entries.size(), shared);
         },
         nb::arg("entries").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(),
-        nb::arg("columns"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+        nb::arg("columns"), nb::arg("shared") = false, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+        nb::keep_alive<1, 4>());
   };
   define_sparse(float{}, int32_t{});
   define_sparse(float{}, int64_t{});
@@ -120,12 +126,19 @@ void bind_grow(nb::module_& module) {
           },
           nb::arg("max_splits") = -1, nb::arg("max_depth") = -1, nb::arg("min_samples_leaf") = 1,
           nb::arg("min_samples_split") = 2, nb::arg("min_weight_leaf") = 0.0, nb::arg("min_drop") = 0.0);
+  nb::class_<GrowthSpec>(module, "GrowthSpec", "What every growth takes besides rows and target.")
+      .def(
+          "__init__",
+          [](GrowthSpec* self, const Criterion& criterion, const std::string& order, const Limits& limits,
+             uint64_t seed, int threads, nb::object progress) {
+            new (self) GrowthSpec{criterion.any, order_of(order), limits, seed, threads, std::move(progress)};
+          },
+          nb::arg("criterion"), nb::arg("order"), nb::arg("limits"), nb::arg("seed"), nb::arg("threads"),
+          nb::arg("progress").none());
   bind_table(module);
   bind_target(module);
-  module.def("grow_axis", &grow_axis, nb::arg("X"), nb::arg("target"), nb::arg("n_categories").noconvert(),
-             nb::arg("max_bins"), nb::arg("max_features"), nb::arg("seed"), nb::arg("criterion_name"),
-             nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-             nb::arg("limits"), nb::arg("threads"), nb::arg("progress").none());
+  module.def("grow_axis", &grow_axis, nb::arg("X"), nb::arg("target"), nb::arg("spec"),
+             nb::arg("n_categories").noconvert(), nb::arg("max_bins"), nb::arg("max_features"));
 }
 
 }  // namespace boscage::bind

@@ -1,6 +1,7 @@
 // Growing the trees of forests in memory: arrays and settings in, the flat tree out.
 #include "families/mixed/mixed.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -17,6 +18,9 @@ namespace {
 // Up to this many numbers a tree is grown before a thread of its own would have started.
 constexpr size_t kShortWork = 1 << 12;
 
+// Where the codes of each column begin, and the codes.
+using Codes = std::pair<In1<int64_t>, In1<double>>;
+
 mixed::Finder make_finder(const std::string& name) {
   if (name == "wodt") return mixed::Finder::wodt;
   if (name == "ridge") return mixed::Finder::ridge;
@@ -24,26 +28,24 @@ mixed::Finder make_finder(const std::string& name) {
   throw std::invalid_argument("unknown finder: " + name);
 }
 
-nb::dict grow_mixed(const Table& X, const Target& target, const In1<int64_t>& n_categories,
-                    const In1<int64_t>& code_offset, const In1<double>& codes, const std::string& criterion_name,
-                    double criterion_parameter, const In1<double>& criterion_table, const std::string& order,
-                    Limits limits, const mixed::Options& options, int threads, nb::object progress) {
+nb::dict grow_mixed(const Table& X, const Target& target, const GrowthSpec& spec, const mixed::Options& options,
+                    const In1<int64_t>& n_categories, const Codes& codes) {
   if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
   mixed::Data data{X.rows,
                    view(n_categories),
-                   {view(code_offset), view(codes)},
+                   {view(codes.first), view(codes.second)},
                    {},
                    {},
                    {},
                    target.classes,
-                   make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
-                   limits,
+                   spec.criterion,
+                   spec.limits,
                    options};
-  const Order growth = make_order(order);
+  Limits limits = spec.limits;
   if (is_of_numbers(data.criterion) != target.is_numbers())
     throw std::invalid_argument("the criterion is not one of this target");
   Grown tree;
-  run(X.numbers <= kShortWork, progress, [&](Control& control) {
+  run(X.numbers <= kShortWork, spec.progress, [&](Control& control) {
     std::vector<uint32_t> used;
     data.weighted.resize(X.count);
     for (uint32_t row = 0; row < data.weighted.size(); ++row) {
@@ -51,12 +53,12 @@ nb::dict grow_mixed(const Table& X, const Target& target, const In1<int64_t>& n_
       if (data.weighted[row].weight > 0) used.push_back(row);
     }
     if (used.empty()) throw std::invalid_argument("no row has weight.");
-    Pool pool(threads);
+    Pool pool(spec.threads);
     mixed::fill_columns(data, used, control);
     NodeRows rows(target, data.criterion, std::move(used));
     const Side root = rows.total();
     if (root.numbers) limits.min_drop = in_units(data.criterion, limits.min_drop, -root.numbers->grid->exponent);
-    Grower grower(root, limits, growth);
+    Grower grower(root, limits, spec.order);
     mixed::grow(grower, data, rows, pool, control);
     tree = flatten(grower, data.criterion);
   });
@@ -89,10 +91,8 @@ void bind_mixed(nb::module_& module) {
           },
           nb::arg("axis_share"), nb::arg("finders"), nb::arg("axis_columns"), nb::arg("linear_columns"), nb::arg("l2"),
           nb::arg("super_classes"), nb::arg("max_iter"), nb::arg("max_rows"), nb::arg("seed"));
-  module.def("grow_mixed", &grow_mixed, nb::arg("X"), nb::arg("target"), nb::arg("n_categories").noconvert(),
-             nb::arg("code_offset").noconvert(), nb::arg("codes").noconvert(), nb::arg("criterion_name"),
-             nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-             nb::arg("limits"), nb::arg("options"), nb::arg("threads"), nb::arg("progress").none());
+  module.def("grow_mixed", &grow_mixed, nb::arg("X"), nb::arg("target"), nb::arg("spec"), nb::arg("options"),
+             nb::arg("n_categories").noconvert(), nb::arg("codes").noconvert());
 }
 
 }  // namespace boscage::bind

@@ -24,48 +24,47 @@ constexpr size_t kShortWork = 1 << 11;
 // What every family's function takes.
 struct Problem {
   Target target;
-  AnyCriterion criterion;
-  Order order;
-  Limits limits;
+  GrowthSpec spec;
   bool lookahead, linear_only;
-  int threads;
+  double time_limit;
 };
 
 nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline* deadline,
-              const nb::object& progress, ColumnScale scale = ColumnScale::standard) {
+              ColumnScale scale = ColumnScale::standard) {
   const Target& target = problem.target;
-  if (is_of_numbers(problem.criterion) != target.is_numbers() || target.outputs > 1)
+  const GrowthSpec& spec = problem.spec;
+  if (is_of_numbers(spec.criterion) != target.is_numbers() || target.outputs > 1)
     throw std::invalid_argument("the criterion is not one of this target");
   if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
   Grown tree;
   Scaling scaling;
   int64_t columns = 0;
-  run(X.numbers <= kShortWork, progress, [&](Control& control) {
-    Pool pool(problem.threads);
-    NodeRows rows(target, problem.criterion);
+  run(X.numbers <= kShortWork, spec.progress, [&](Control& control) {
+    Pool pool(spec.threads);
+    NodeRows rows(target, spec.criterion);
     scaling = make_scaling(X.rows, target.weight, pool, control);
     if (scale == ColumnScale::range) scale_by_range(X.rows, target.weight, control, scaling);
     ObliqueData data{X.rows,
                      std::move(scaling),
                      {},
                      target.classes,
-                     problem.criterion,
-                     problem.limits,
+                     spec.criterion,
+                     spec.limits,
                      problem.lookahead,
                      problem.linear_only,
                      deadline,
                      rows.numbers()};
     const Side root = rows.total();
     if (root.numbers) {
-      data.limits.min_drop = in_units(problem.criterion, data.limits.min_drop, -root.numbers->grid->exponent);
+      data.limits.min_drop = in_units(spec.criterion, data.limits.min_drop, -root.numbers->grid->exponent);
     } else {
       data.weighted.resize(X.count);
       for (uint32_t row = 0; row < data.weighted.size(); ++row)
         data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
     }
-    Grower grower(root, data.limits, problem.order);
+    Grower grower(root, data.limits, spec.order);
     grow_oblique(grower, data, rows, family, pool, control);
-    tree = flatten(grower, problem.criterion);
+    tree = flatten(grower, spec.criterion);
     columns = data.columns();
     scaling = std::move(data.scaling);
   });
@@ -75,45 +74,38 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
   return out;
 }
 
-nb::dict grow_timed(const Table& X, const Problem& problem, const ObliqueFamily& family, const Deadline& deadline,
-                    const nb::object& progress) {
-  nb::dict out = grow(X, problem, family, &deadline, progress);
+template <class Family, class Options>
+nb::dict grow_timed(const Table& X, const Problem& problem, const Options& options) {
+  const Deadline deadline(problem.time_limit);
+  nb::dict out = grow(X, problem, Family(options, deadline), &deadline);
   out["timed_out"] = deadline.was_over();
   return out;
 }
 
-nb::dict grow_wodt(const Table& X, const Problem& problem, const std::string& scale, double l2, int n_init,
-                   int max_iter, double tolerance, bool recut, double sparsity_tolerance, int64_t max_terms,
-                   uint64_t seed, const nb::object& progress) {
-  WodtOptions options{column_scale(scale), l2, n_init, recut, sparsity_tolerance, max_terms, seed, {}};
-  options.lbfgs.max_iter = max_iter;
-  options.lbfgs.tolerance = tolerance;
-  return grow(X, problem, Wodt(options), nullptr, progress, options.scale);
+nb::dict grow_wodt(const Table& X, const Problem& problem, const WodtOptions& options) {
+  return grow(X, problem, Wodt(options), nullptr, options.scale);
 }
 
 PlaneStart make_start(const std::string& name) { return name == "axis" ? PlaneStart::axis : PlaneStart::random; }
 
-nb::dict grow_householder(const Table& X, const Problem& problem, double time_limit, const nb::object& progress) {
-  const Deadline deadline(time_limit);
-  return grow_timed(X, problem, Householder(deadline), deadline, progress);
+nb::dict grow_householder(const Table& X, const Problem& problem) {
+  const Deadline deadline(problem.time_limit);
+  nb::dict out = grow(X, problem, Householder(deadline), &deadline);
+  out["timed_out"] = deadline.was_over();
+  return out;
 }
 
-nb::dict grow_oc1(const Table& X, const Problem& problem, const std::string& init, int restarts, int jumps, int order,
-                  uint64_t seed, double time_limit, const nb::object& progress) {
-  const Deadline deadline(time_limit);
-  return grow_timed(X, problem, Oc1({make_start(init), restarts, jumps, order, seed}, deadline), deadline, progress);
+nb::dict grow_oc1(const Table& X, const Problem& problem, const std::string& init, int restarts, int jumps, int order) {
+  return grow_timed<Oc1>(X, problem, Oc1Options{make_start(init), restarts, jumps, order, problem.spec.seed});
 }
 
 nb::dict grow_cart_lc(const Table& X, const Problem& problem, const std::string& init, double tolerance,
-                      double elimination, uint64_t seed, double time_limit, const nb::object& progress) {
-  const Deadline deadline(time_limit);
-  return grow_timed(X, problem, CartLc({make_start(init), tolerance, elimination, seed}, deadline), deadline, progress);
+                      double elimination) {
+  return grow_timed<CartLc>(X, problem, CartLcOptions{make_start(init), tolerance, elimination, problem.spec.seed});
 }
 
-nb::dict grow_co2(const Table& X, const Problem& problem, const std::string& init, double nu, double eta, int max_iter,
-                  bool recut, uint64_t seed, double time_limit, const nb::object& progress) {
-  const Deadline deadline(time_limit);
-  return grow_timed(X, problem, Co2({make_start(init), nu, eta, max_iter, recut, seed}, deadline), deadline, progress);
+nb::dict grow_co2(const Table& X, const Problem& problem, const Co2Options& options) {
+  return grow_timed<Co2>(X, problem, options);
 }
 
 // The objective alone, for tests: value and gradient at theta on rows that are scaled already. Numbers lie from -1
@@ -145,38 +137,65 @@ nb::tuple soft_objective(const Strided2<T>& X, const Target& target, double l2, 
   return nb::make_tuple(value, give(std::vector<double>(gradient.begin(), gradient.end())));
 }
 
+void bind_options(nb::module_& module) {
+  nb::class_<LbfgsOptions>(module, "LbfgsOptions", "When a descent ends.")
+      .def(nb::init<>())
+      .def_rw("max_iter", &LbfgsOptions::max_iter)
+      .def_rw("tolerance", &LbfgsOptions::tolerance);
+  nb::class_<WodtOptions>(module, "WodtOptions", "How weighted oblique tests are searched.")
+      .def(
+          "__init__",
+          [](WodtOptions* self, const std::string& scale, uint64_t seed) {
+            new (self) WodtOptions{};
+            self->scale = column_scale(scale);
+            self->seed = seed;
+          },
+          nb::arg("scale"), nb::arg("seed"))
+      .def_rw("l2", &WodtOptions::l2)
+      .def_rw("n_init", &WodtOptions::n_init)
+      .def_rw("recut", &WodtOptions::recut)
+      .def_rw("sparsity_tolerance", &WodtOptions::sparsity_tolerance)
+      .def_rw("max_terms", &WodtOptions::max_terms)
+      .def_rw("lbfgs", &WodtOptions::lbfgs);
+  nb::class_<Co2Options>(module, "Co2Options", "How tests of CO2 are searched.")
+      .def(
+          "__init__",
+          [](Co2Options* self, const std::string& init, uint64_t seed) {
+            new (self) Co2Options{};
+            self->start = make_start(init);
+            self->seed = seed;
+          },
+          nb::arg("init"), nb::arg("seed"))
+      .def_rw("nu", &Co2Options::nu)
+      .def_rw("eta", &Co2Options::eta)
+      .def_rw("max_iter", &Co2Options::max_iter)
+      .def_rw("recut", &Co2Options::recut);
+}
+
 }  // namespace
 
 void bind_oblique(nb::module_& module) {
   nb::class_<Problem>(module, "ObliqueProblem", "Target, criterion and limits of a tree to be grown.")
       .def(
           "__init__",
-          [](Problem* self, const Target& target, const std::string& name, double parameter, const In1<double>& table,
-             const std::string& order, const Limits& limits, bool lookahead, bool linear_only, int threads) {
-            new (self) Problem{
-                target, make_criterion(name, parameter, view(table)), make_order(order), limits, lookahead, linear_only,
-                threads};
-          },
-          nb::arg("target"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
-          nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("lookahead"),
-          nb::arg("linear_only"), nb::arg("threads"), nb::keep_alive<1, 2>());
+          [](Problem* self, const Target& target, const GrowthSpec& spec, bool lookahead, bool linear_only,
+             double time_limit) { new (self) Problem{target, spec, lookahead, linear_only, time_limit}; },
+          nb::arg("target"), nb::arg("spec"), nb::arg("lookahead"), nb::arg("linear_only"), nb::arg("time_limit"),
+          nb::keep_alive<1, 2>());
+  bind_options(module);
   const auto define = [&]<class T>(T) {
     module.def("soft_objective", &soft_objective<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("l2"),
                nb::arg("theta").noconvert(), nb::arg("threads"));
   };
   define(float{});
   define(double{});
-  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("scale"), nb::arg("l2"),
-             nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("recut"),
-             nb::arg("sparsity_tolerance"), nb::arg("max_terms"), nb::arg("seed"), nb::arg("progress").none());
-  module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"), nb::arg("time_limit"),
-             nb::arg("progress").none());
+  module.def("grow_wodt", &grow_wodt, nb::arg("X"), nb::arg("problem"), nb::arg("options"));
+  module.def("grow_householder", &grow_householder, nb::arg("X"), nb::arg("problem"));
   module.def("grow_oc1", &grow_oc1, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("restarts"),
-             nb::arg("jumps"), nb::arg("order"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
+             nb::arg("jumps"), nb::arg("order"));
   module.def("grow_cart_lc", &grow_cart_lc, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("tolerance"),
-             nb::arg("elimination"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
-  module.def("grow_co2", &grow_co2, nb::arg("X"), nb::arg("problem"), nb::arg("init"), nb::arg("nu"), nb::arg("eta"),
-             nb::arg("max_iter"), nb::arg("recut"), nb::arg("seed"), nb::arg("time_limit"), nb::arg("progress").none());
+             nb::arg("elimination"));
+  module.def("grow_co2", &grow_co2, nb::arg("X"), nb::arg("problem"), nb::arg("options"));
 }
 
 }  // namespace boscage::bind

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
 #include "grow/prune.hpp"
@@ -19,7 +20,7 @@ struct Session {
   ProposalGrower grower;
 
   const Node& known(int32_t node) const {
-    if (node < 0 || static_cast<size_t>(node) >= grower.grower().size()) throw std::out_of_range("no such node");
+    if (node < 0 || to_size(node) >= grower.grower().size()) throw std::out_of_range("no such node");
     return grower.grower().node(node);
   }
 };
@@ -54,13 +55,10 @@ void bind_propose(nb::module_& module) {
   nb::class_<Session>(module, "ProposalGrower", "Ask/tell growth of a hard tree from linear tests offered by Python.")
       .def(
           "__init__",
-          [](Session* self, const Target& target, const std::string& name, double parameter, const In1<double>& table,
-             const std::string& order, const Limits& limits) {
-            const AnyCriterion criterion = make_criterion(name, parameter, view(table));
-            new (self) Session{criterion, ProposalGrower(target, criterion, limits, make_order(order))};
+          [](Session* self, const Target& target, const GrowthSpec& spec) {
+            new (self) Session{spec.criterion, ProposalGrower(target, spec.criterion, spec.limits, spec.order)};
           },
-          nb::arg("target"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
-          nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::keep_alive<1, 2>())
+          nb::arg("target"), nb::arg("spec"), nb::keep_alive<1, 2>())
       .def("ask",
            [](Session& session) {
              std::vector<std::tuple<int32_t, uint64_t, bool>> requests;

@@ -2,13 +2,16 @@
 #include "bind/grow/stochastic.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <optional>
 #include <type_traits>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
+#include "bind/grow/criteria.hpp"
 #include "bind/grow/grow.hpp"
 #include "bind/run.hpp"
 #include "families/stochastic/memory.hpp"
@@ -98,16 +101,16 @@ struct FramedRows {
 };
 
 template <class Rows>
-nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::object progress) {
+nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings) {
   Grown tree;
   std::optional<FramedRows<Rows>> framed;
   const bool is_short = numbers <= kShortWork && settings.grow.solve.search == st::Search::exact;
-  run(is_short, progress, [&](Control& control) {
-    Pool pool(settings.threads);
+  run(is_short, settings.spec.progress, [&](Control& control) {
+    Pool pool(settings.spec.threads);
     framed.emplace(X, settings, pool, control);
-    st::MemoryGrowth<Rows> growth(framed->rows, framed->frame, settings.criterion, settings.grow, settings.numbers,
+    st::MemoryGrowth<Rows> growth(framed->rows, framed->frame, settings.spec.criterion, settings.grow, settings.numbers,
                                   pool, control);
-    tree = flatten(growth.grow(settings.limits, settings.order), settings.criterion);
+    tree = flatten(growth.grow(settings.spec.limits, settings.spec.order), settings.spec.criterion);
   });
   st::Frame& frame = framed->frame;
   framed->units.undo(frame.shift, frame.factor);
@@ -119,37 +122,25 @@ nb::dict grow(const Rows& X, int64_t numbers, const Settings& settings, nb::obje
 }
 
 // The range of numbers is that of the target, unless rows come later.
-Settings make_settings(const Target& target, const NumberRange& range, const std::string& scale, bool has_constant,
-                       double constant, const std::string& search, double epsilon, double smallest_spread,
-                       bool lookahead, const std::string& criterion_name, double criterion_parameter,
-                       const In1<double>& criterion_table, const std::string& order, const Limits& limits,
-                       int threads) {
-  const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
-  auto numbers = number_facts(target.is_numbers() ? range_of(target) : range, criterion);
-  if (is_of_numbers(criterion) != (numbers != nullptr))
+Settings make_settings(const Target& target, const NumberRange& range, GrowthSpec spec, const st::FrameSettings& frame,
+                       const st::GrowSettings& search) {
+  auto numbers = number_facts(target.is_numbers() ? range_of(target) : range, spec.criterion);
+  if (is_of_numbers(spec.criterion) != (numbers != nullptr))
     throw std::invalid_argument("the criterion is not one of this target");
-  Limits own = limits;
-  if (numbers) own.min_drop = in_units(criterion, limits.min_drop, -numbers->grid->exponent);
-  return {target,
-          std::move(numbers),
-          {make_scale(scale), has_constant, constant},
-          {{make_search(search), epsilon, smallest_spread}, lookahead},
-          criterion,
-          make_order(order),
-          own,
-          threads};
+  if (numbers) spec.limits.min_drop = in_units(spec.criterion, spec.limits.min_drop, -numbers->grid->exponent);
+  return {target, std::move(numbers), frame, search, std::move(spec)};
 }
 
 template <class T>
 void bind_dense(nb::module_& module) {
   module.def(
       "grow_stochastic",
-      [](const Strided2<T>& X, const Settings& settings, nb::object progress) {
+      [](const Strided2<T>& X, const Settings& settings) {
         const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)),
                                X.stride(0), X.stride(1)};
-        return grow(matrix, static_cast<int64_t>(X.size()), settings, progress);
+        return grow(matrix, signed_size(X), settings);
       },
-      nb::arg("X").noconvert(), nb::arg("settings"), nb::arg("progress").none());
+      nb::arg("X").noconvert(), nb::arg("settings"));
 }
 
 template <class T, class Index>
@@ -157,47 +148,59 @@ void bind_sparse(nb::module_& module) {
   module.def(
       "grow_stochastic",
       [](const In1<T>& data, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns,
-         const Settings& settings, nb::object progress) {
+         const Settings& settings) {
         if (offsets.size() == 0 || indices.size() != data.size())
           throw std::invalid_argument("X: the CSR matrix is broken.");
-        const auto n = static_cast<int64_t>(offsets.size()) - 1;
-        const SparseRows<T, Index> rows{data.data(), indices.data(), offsets.data(),
-                                        n,           columns,        static_cast<int64_t>(data.size())};
-        return grow(rows, static_cast<int64_t>(data.size()), settings, progress);
+        const auto n = signed_size(offsets) - 1;
+        const SparseRows<T, Index> rows{data.data(), indices.data(), offsets.data(), n, columns, signed_size(data)};
+        return grow(rows, signed_size(data), settings);
       },
       nb::arg("data").noconvert(), nb::arg("indices").noconvert(), nb::arg("offsets").noconvert(), nb::arg("columns"),
-      nb::arg("settings"), nb::arg("progress").none());
+      nb::arg("settings"));
 }
 
-nb::ndarray<nb::numpy, double> solve(const In1<double>& weight, const In2<double>& sum,
-                                     const std::string& criterion_name, double criterion_parameter,
-                                     const In1<double>& criterion_table, const std::string& search, double epsilon,
-                                     const std::optional<In2<double>>& centred, double spread) {
+// `centred`: sums of the differences from the mean row, class by class, and 1 - |mean row|².
+nb::ndarray<nb::numpy, double> solve(const In1<double>& weight, const In2<double>& sum, const Criterion& criterion,
+                                     const std::string& search, double epsilon,
+                                     const std::optional<std::pair<In2<double>, double>>& centred) {
   if (sum.shape(0) != weight.size()) throw std::invalid_argument("sum needs one row per class.");
-  if (centred && centred->size() != sum.size()) throw std::invalid_argument("centred needs the shape of sum.");
+  if (centred && centred->first.size() != sum.size()) throw std::invalid_argument("centred needs the shape of sum.");
   st::NodeSums sums;
   sums.classes = static_cast<int32_t>(weight.size());
   sums.width = static_cast<int64_t>(sum.shape(1));
   sums.weight.assign(weight.data(), weight.data() + weight.size());
   sums.sum.assign(sum.data(), sum.data() + sum.size());
-  if (centred) sums.centred.assign(centred->data(), centred->data() + centred->size());
-  sums.spread = spread;
-  const AnyCriterion criterion = make_criterion(criterion_name, criterion_parameter, view(criterion_table));
+  if (centred) {
+    sums.centred = {centred->first.data(), centred->first.data() + centred->first.size()};
+    sums.spread = centred->second;
+  }
   st::SolveSettings settings;
   settings.search = make_search(search);
   settings.epsilon = epsilon;
-  return give(st::solve(sums, criterion, settings));
+  return give(st::solve(sums, criterion.any, settings));
 }
 
 }  // namespace
 
 void bind_stochastic(nb::module_& module) {
   nb::class_<Settings>(module, "StochasticSettings");
-  module.def("stochastic_settings", &make_settings, nb::arg("target"), nb::arg("range"), nb::arg("scale"),
-             nb::arg("has_constant"), nb::arg("constant"), nb::arg("search"), nb::arg("epsilon"),
-             nb::arg("smallest_spread"), nb::arg("lookahead"), nb::arg("criterion_name"),
-             nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(), nb::arg("order"),
-             nb::arg("limits"), nb::arg("threads"), nb::keep_alive<0, 1>());
+  nb::class_<st::FrameSettings>(module, "StochasticFrame", "How tests see rows: scaled, with a constant column.")
+      .def(
+          "__init__",
+          [](st::FrameSettings* self, const std::string& scale, bool has_constant, double constant) {
+            new (self) st::FrameSettings{make_scale(scale), has_constant, constant};
+          },
+          nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"));
+  nb::class_<st::GrowSettings>(module, "StochasticSearch", "How a node's test is searched.")
+      .def(
+          "__init__",
+          [](st::GrowSettings* self, const std::string& search, double epsilon, double smallest_spread,
+             bool lookahead) {
+            new (self) st::GrowSettings{{make_search(search), epsilon, smallest_spread}, lookahead};
+          },
+          nb::arg("search"), nb::arg("epsilon"), nb::arg("smallest_spread"), nb::arg("lookahead"));
+  module.def("stochastic_settings", &make_settings, nb::arg("target"), nb::arg("range"), nb::arg("spec"),
+             nb::arg("frame"), nb::arg("search"), nb::keep_alive<0, 1>());
   bind_dense<float>(module);
   bind_dense<double>(module);
   bind_sparse<float, int32_t>(module);
@@ -205,9 +208,8 @@ void bind_stochastic(nb::module_& module) {
   bind_sparse<double, int32_t>(module);
   bind_sparse<double, int64_t>(module);
   module.def("solve_stochastic", &solve, nb::arg("weight").noconvert(), nb::arg("sum").noconvert(),
-             nb::arg("criterion_name"), nb::arg("criterion_parameter"), nb::arg("criterion_table").noconvert(),
-             nb::arg("search"), nb::arg("epsilon"), nb::arg("centred").noconvert().none() = nb::none(),
-             nb::arg("spread") = 0.0);
+             nb::arg("criterion"), nb::arg("search"), nb::arg("epsilon"),
+             nb::arg("centred").noconvert().none() = nb::none());
 }
 
 }  // namespace boscage::bind

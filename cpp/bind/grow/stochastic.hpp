@@ -17,10 +17,7 @@ struct StochasticSettings {
   std::shared_ptr<const NumberFacts> numbers;  // null for classes
   stochastic::FrameSettings frame;
   stochastic::GrowSettings grow;
-  AnyCriterion criterion;
-  Order order;
-  Limits limits;
-  int threads;
+  GrowthSpec spec;
 };
 
 stochastic::Scale make_scale(const std::string& name);

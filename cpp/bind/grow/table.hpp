@@ -2,29 +2,20 @@
 #pragma once
 
 #include "bind/bound_predictor.hpp"
-#include "data/rows.hpp"
+#include "data/table.hpp"
 
 namespace boscage::bind {
 
 struct Table {
+  Table(const AnyRows& matrix, size_t stored, bool is_shared)
+      : rows(matrix), data(matrix, is_shared), count(static_cast<size_t>(data.size())), numbers(stored) {}
+
   AnyRows rows;
+  DataTable data;
   size_t count;
   size_t numbers;  // stored
 
-  int64_t columns() const {
-    return std::visit([](const auto& matrix) { return matrix.columns; }, rows);
-  }
+  int64_t columns() const { return data.columns(); }
 };
-
-template <class T>
-Table dense_table(const Strided2<T>& X) {
-  return {dense_rows(X), X.shape(0), X.size()};
-}
-
-template <class T, class Index>
-Table sparse_table(const In1<T>& entries, const In1<Index>& indices, const In1<Index>& offsets, int64_t columns) {
-  const auto rows = sparse_rows<T, Index>(entries, indices, offsets, columns);
-  return {rows, static_cast<size_t>(rows.rows), entries.size()};
-}
 
 }  // namespace boscage::bind

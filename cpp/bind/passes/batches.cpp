@@ -1,8 +1,11 @@
 // Passes over rows in batches: arrays of rows in, sums of blocks out; and growth from reduced sums.
 #include "families/stochastic/batches.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
 #include "bind/grow/stochastic.hpp"
@@ -17,6 +20,12 @@ namespace boscage::bind {
 namespace {
 
 namespace st = boscage::stochastic;
+
+// Shift and scale of each column.
+using ShiftScale = std::pair<In1<double>, In1<double>>;
+
+// Weights, links, cuts, flags and means of a route.
+using StochasticRoute = std::tuple<In2<double>, In2<int32_t>, In2<double>, In2<uint8_t>, In2<double>>;
 
 template <class T>
 st::TrainingRows<Matrix<T>> make_rows(const Strided2<T>& X, const In1<double>& weight) {
@@ -36,10 +45,10 @@ Parts sum_means(const Strided2<T>& X, const In1<double>& weight, double unit, in
 }
 
 template <class T>
-Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, const In1<double>& shift,
-                  const In1<double>& per_unit, int64_t first_block, int threads) {
+Parts sum_squares(const Strided2<T>& X, const In1<double>& weight, double unit, const ShiftScale& columns,
+                  int64_t first_block, int threads) {
   const auto rows = make_rows(X, weight);
-  const std::vector<double> centre = copy(shift), scale = copy(per_unit);
+  const std::vector<double> centre = copy(columns.first), scale = copy(columns.second);
   if (centre.size() != X.shape(1) || scale.size() != X.shape(1))
     throw std::invalid_argument("shift and per_unit need one number per column.");
   return sum_over(X, first_block, X.shape(1), threads, [&](int64_t begin, int64_t end, int, double* out) {
@@ -66,12 +75,12 @@ nb::tuple survey(const Strided2<T>& X, int threads) {
 // A pass on the side of the rows.
 class StochasticPass {
  public:
-  StochasticPass(const std::string& scale, bool has_constant, double constant, const In1<double>& shift,
-                 const In1<double>& factor, int32_t classes, const NumberRange& range, int64_t columns,
-                 const In2<double>& weights, const In2<int32_t>& links, const In2<double>& cuts,
-                 const In2<uint8_t>& flags, const In2<double>& means)
-      : frame_(st::assemble(columns, {make_scale(scale), has_constant, constant}, copy(shift), copy(factor), false)),
+  StochasticPass(const st::FrameSettings& frame, const ShiftScale& scaling, int64_t columns, int32_t classes,
+                 const NumberRange& range, const StochasticRoute& route)
+      : frame_(st::assemble(columns, frame, copy(scaling.first), copy(scaling.second), false)),
         shape_{classes, columns, number_facts(range, SquaredError{})} {
+    const auto& [weights, links, cuts, flags, rows_of_means] = route;
+    const In2<double>& means = rows_of_means;
     const size_t n = links.shape(0);
     if (weights.shape(0) != n || cuts.shape(0) != n || flags.shape(0) != n || links.shape(1) != 2 ||
         cuts.shape(1) != 2 || flags.shape(1) != 5 ||
@@ -119,11 +128,11 @@ class StochasticPass {
         target.weight,
         shape_.classes,
         values};
-    std::vector<st::RouteSums<T>> adders(static_cast<size_t>(threads), st::RouteSums<T>(route_, frame_, shape_));
+    std::vector<st::RouteSums<T>> adders(to_size(threads), st::RouteSums<T>(route_, frame_, shape_));
     const int64_t first_row = first_block * kBlockRows;
     return sum_over(X, first_block, route_.size(shape_), threads,
                     [&](int64_t begin, int64_t end, int thread, double* out) {
-                      adders[static_cast<size_t>(thread)].add(rows, begin, end, first_row, out);
+                      adders[to_size(thread)].add(rows, begin, end, first_row, out);
                     });
   }
 
@@ -140,8 +149,8 @@ class StochasticGrowth {
                    int64_t columns, int64_t rows)
       : settings_(settings),
         growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false),
-                {settings.target.classes, columns, settings.numbers}, rows, settings.criterion, settings.grow.solve,
-                settings.limits, settings.order) {}
+                {settings.target.classes, columns, settings.numbers}, rows, settings.spec.criterion,
+                settings.grow.solve, settings.spec.limits, settings.spec.order) {}
 
   // (weights, links, cuts, flags, means) of the next pass, or None.
   nb::object ask(int64_t most_numbers) {
@@ -159,7 +168,7 @@ class StochasticGrowth {
         flags.push_back(static_cast<uint8_t>(flag));
       for (const auto& mean : step.mean) means.insert(means.end(), mean.begin(), mean.end());
     }
-    const size_t n = route->steps.size(), width = static_cast<size_t>(growth_.frame().width());
+    const size_t n = route->steps.size(), width = to_size(growth_.frame().width());
     const size_t centred = means.size() / width;
     return nb::make_tuple(give(std::move(weights), {n, width}), give(std::move(links), {n, 2}),
                           give(std::move(cuts), {n, 2}), give(std::move(flags), {n, 5}),
@@ -168,14 +177,14 @@ class StochasticGrowth {
 
   void tell(const In1<double>& sums) {
     run(settings_.grow.solve.search == st::Search::exact, nb::none(), [&](Control& control) {
-      Pool pool(settings_.threads);
+      Pool pool(settings_.spec.threads);
       growth_.tell(view(sums), pool, control);
     });
   }
 
   nb::dict tree() {
     const st::Frame& frame = growth_.frame();
-    nb::dict out = to_dict(flatten(growth_.grower(), settings_.criterion), frame.width());
+    nb::dict out = to_dict(flatten(growth_.grower(), settings_.spec.criterion), frame.width());
     out["shift"] = give(std::vector<double>(frame.shift));
     out["scale"] = give(std::vector<double>(frame.factor));
     out["constant"] = frame.constant;
@@ -193,31 +202,32 @@ void bind_sums(nb::module_& module, nb::class_<StochasticPass>& pass) {
   module.def("sum_means", &sum_means<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
              nb::arg("first_block"), nb::arg("threads"));
   module.def("sum_squares", &sum_squares<T>, nb::arg("X").noconvert(), nb::arg("weight").noconvert(), nb::arg("unit"),
-             nb::arg("shift").noconvert(), nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+             nb::arg("columns").noconvert(), nb::arg("first_block"), nb::arg("threads"));
   pass.def("sums", &StochasticPass::sums<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("first_block"),
            nb::arg("threads"));
+}
+
+void make_bins(Bins* self, const In1<int64_t>& start, const In1<double>& first, const In1<double>& last,
+               const In1<uint8_t>& exact, const In1<uint8_t>& category, bool is_float) {
+  const auto columns = signed_size(start) - 1;
+  if (columns < 1 || signed_size(exact) != columns || category.size() != exact.size() ||
+      signed_size(first) != start.data()[columns] || last.size() != first.size())
+    throw std::invalid_argument("the arrays of bins do not fit together.");
+  new (self) Bins{{start.data(), start.data() + start.size()},
+                  copy(first),
+                  copy(last),
+                  {exact.data(), exact.data() + exact.size()},
+                  {category.data(), category.data() + category.size()},
+                  is_float};
 }
 
 // Growth of an axis tree on the side of the histograms.
 class AxisGrowth {
  public:
-  AxisGrowth(const In1<int64_t>& start, const In1<double>& first, const In1<double>& last, const In1<uint8_t>& exact,
-             const In1<uint8_t>& category, bool is_float, int32_t classes, const NumberRange& range,
-             const std::string& criterion_name, double criterion_parameter, const In1<double>& criterion_table,
-             const std::string& order, const Limits& limits, int64_t max_features, uint64_t seed)
-      : columns_(static_cast<int64_t>(start.size()) - 1),
-        criterion_(make_criterion(criterion_name, criterion_parameter, view(criterion_table))),
-        growth_({{start.data(), start.data() + start.size()},
-                 copy(first),
-                 copy(last),
-                 {exact.data(), exact.data() + exact.size()},
-                 {category.data(), category.data() + category.size()},
-                 is_float},
-                classes, range, criterion_, limits, make_order(order), {max_features, seed}) {
-    if (columns_ < 1 || exact.size() != static_cast<size_t>(columns_) || category.size() != exact.size() ||
-        static_cast<int64_t>(first.size()) != start.data()[columns_] || last.size() != first.size())
-      throw std::invalid_argument("the arrays of bins do not fit together.");
-  }
+  AxisGrowth(const Bins& bins, int32_t classes, const NumberRange& range, const GrowthSpec& spec, int64_t max_features)
+      : columns_(signed_size(bins.start) - 1),
+        criterion_(spec.criterion),
+        growth_(bins, classes, range, criterion_, spec.limits, spec.order, {max_features, spec.seed}) {}
 
   // (feature, position, missing_left, steps, histograms, starts and bits of category sets, grids) of the next pass, or
   // None.
@@ -234,7 +244,7 @@ class AxisGrowth {
       next.insert(next.end(), {step.step[0], step.step[1]});
       histogram.insert(histogram.end(), {step.histogram[0], step.histogram[1]});
       category_bits.insert(category_bits.end(), step.categories.begin(), step.categories.end());
-      category_start.push_back(static_cast<int64_t>(category_bits.size()));
+      category_start.push_back(signed_size(category_bits));
     }
     const size_t n = feature.size();
     return nb::make_tuple(give(std::move(feature)), give(std::move(position)), give(std::move(missing_left)),
@@ -270,13 +280,10 @@ void bind_batches(nb::module_& module) {
           },
           nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::arg("weight"), nb::arg("whole_weights"));
   auto pass = nb::class_<StochasticPass>(module, "StochasticPass");
-  pass.def(nb::init<const std::string&, bool, double, const In1<double>&, const In1<double>&, int32_t,
-                    const NumberRange&, int64_t, const In2<double>&, const In2<int32_t>&, const In2<double>&,
-                    const In2<uint8_t>&, const In2<double>&>(),
-           nb::arg("scale"), nb::arg("has_constant"), nb::arg("constant"), nb::arg("shift").noconvert(),
-           nb::arg("factor").noconvert(), nb::arg("classes"), nb::arg("range"), nb::arg("columns"),
-           nb::arg("weights").noconvert(), nb::arg("links").noconvert(), nb::arg("cuts").noconvert(),
-           nb::arg("flags").noconvert(), nb::arg("means").noconvert());
+  pass.def(nb::init<const st::FrameSettings&, const ShiftScale&, int64_t, int32_t, const NumberRange&,
+                    const StochasticRoute&>(),
+           nb::arg("frame"), nb::arg("scaling").noconvert(), nb::arg("columns"), nb::arg("classes"), nb::arg("range"),
+           nb::arg("route").noconvert());
   bind_sums<float>(module, pass);
   bind_sums<double>(module, pass);
   nb::class_<StochasticGrowth>(module, "StochasticGrowth")
@@ -286,15 +293,13 @@ void bind_batches(nb::module_& module) {
       .def("ask", &StochasticGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &StochasticGrowth::tell, nb::arg("sums").noconvert())
       .def("tree", &StochasticGrowth::tree);
+  nb::class_<Bins>(module, "ColumnBins", "Bins of all columns, one after the other.")
+      .def("__init__", &make_bins, nb::arg("start").noconvert(), nb::arg("first").noconvert(),
+           nb::arg("last").noconvert(), nb::arg("exact").noconvert(), nb::arg("category").noconvert(),
+           nb::arg("is_float"));
   nb::class_<AxisGrowth>(module, "AxisGrowth")
-      .def(nb::init<const In1<int64_t>&, const In1<double>&, const In1<double>&, const In1<uint8_t>&,
-                    const In1<uint8_t>&, bool, int32_t, const NumberRange&, const std::string&, double,
-                    const In1<double>&, const std::string&, const Limits&, int64_t, uint64_t>(),
-           nb::arg("start").noconvert(), nb::arg("first").noconvert(), nb::arg("last").noconvert(),
-           nb::arg("exact").noconvert(), nb::arg("category").noconvert(), nb::arg("is_float"), nb::arg("classes"),
-           nb::arg("range"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
-           nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("max_features"),
-           nb::arg("seed"))
+      .def(nb::init<const Bins&, int32_t, const NumberRange&, const GrowthSpec&, int64_t>(), nb::arg("bins"),
+           nb::arg("classes"), nb::arg("range"), nb::arg("spec"), nb::arg("max_features"))
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert(), nb::arg("extremes").noconvert())
       .def("tree", &AxisGrowth::tree);

@@ -1,9 +1,12 @@
 // Counting rows by bins of their columns, for axis trees over batches.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/passes/grids.hpp"
 #include "bind/run.hpp"
@@ -15,6 +18,10 @@ namespace {
 
 constexpr size_t kShortWork = 1 << 15;
 
+// Feature, position, side of missing numbers, next step and histogram of each step, sets of categories, grids.
+using AxisRoute = std::tuple<In1<int32_t>, In1<int64_t>, In1<uint8_t>, In2<int32_t>, In2<int32_t>, In1<int64_t>,
+                             In1<uint8_t>, In2<double>>;
+
 template <class T>
 Matrix<T> matrix_of(const Strided2<T>& X) {
   return {X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0), X.stride(1)};
@@ -22,7 +29,7 @@ Matrix<T> matrix_of(const Strided2<T>& X) {
 
 template <class T>
 BinEdges<T> edges_of(const In1<int64_t>& start, const In1<T>& last, const Strided2<T>& X) {
-  if (start.size() != X.shape(1) + 1 || start.data()[X.shape(1)] != static_cast<int64_t>(last.size()))
+  if (start.size() != X.shape(1) + 1 || start.data()[X.shape(1)] != signed_size(last))
     throw std::invalid_argument("the edges of bins do not fit the columns.");
   return {{start.data(), start.data() + start.size()}, {last.data(), last.data() + last.size()}};
 }
@@ -32,18 +39,17 @@ template <class T>
 std::vector<uint8_t> categories_of(const BinEdges<T>& edges, int32_t column, const In1<int64_t>& start,
                                    const In1<uint8_t>& bits, size_t step) {
   const int64_t begin = start.data()[step], end = start.data()[step + 1];
-  const auto at = static_cast<size_t>(column);
+  const auto at = to_size(column);
   const int64_t bytes = (edges.start[at + 1] - edges.start[at] - 1 + 7) / 8;
-  if (begin < 0 || end > static_cast<int64_t>(bits.size()) || (end != begin && end - begin != bytes))
+  if (begin < 0 || end > signed_size(bits) || (end != begin && end - begin != bytes))
     throw std::invalid_argument("the categories of a pass do not fit together.");
   return {bits.data() + begin, bits.data() + end};
 }
 
 // The steps of a pass, as AxisGrowth.ask gives them.
 template <class T>
-std::vector<BinStep> steps_of(const BinEdges<T>& edges, const In1<int32_t>& feature, const In1<int64_t>& position,
-                              const In1<uint8_t>& missing_left, const In2<int32_t>& next, const In2<int32_t>& histogram,
-                              const In1<int64_t>& category_start, const In1<uint8_t>& category_bits) {
+std::vector<BinStep> steps_of(const BinEdges<T>& edges, const AxisRoute& route) {
+  const auto& [feature, position, missing_left, next, histogram, category_start, category_bits, grids] = route;
   const size_t n = feature.size();
   if (position.size() != n || missing_left.size() != n || next.shape(0) != n || histogram.shape(0) != n ||
       category_start.size() != n + 1)
@@ -68,25 +74,22 @@ std::vector<BinStep> steps_of(const BinEdges<T>& edges, const In1<int32_t>& feat
 
 // (sums, extremes) of the histograms of a pass.
 template <class T>
-nb::tuple bin_histograms(const Strided2<T>& X, const Target& target, const In1<int64_t>& start, const In1<T>& last,
-                         const In1<int32_t>& feature, const In1<int64_t>& position, const In1<uint8_t>& missing_left,
-                         const In2<int32_t>& next, const In2<int32_t>& histogram, const In1<int64_t>& category_start,
-                         const In1<uint8_t>& category_bits, const In2<double>& grids, const std::string& criterion_name,
-                         double criterion_parameter, int threads) {
-  const BinEdges<T> edges = edges_of(start, last, X);
+nb::tuple bin_histograms(const Strided2<T>& X, const Target& target, const std::pair<In1<int64_t>, In1<T>>& bins,
+                         const AxisRoute& steps, const std::pair<std::string, double>& criterion_name, int threads) {
+  const BinEdges<T> edges = edges_of(bins.first, bins.second, X);
   if (target.rows() != static_cast<int64_t>(X.shape(0)))
     throw std::invalid_argument("the arrays of a pass do not fit together.");
   for (const int32_t label : target.label)
     if (label < 0 || label >= target.classes) throw std::invalid_argument("y holds a class that is not known.");
   BinRoute route;
-  route.steps = steps_of(edges, feature, position, missing_left, next, histogram, category_start, category_bits);
+  route.steps = steps_of(edges, steps);
   AnyCriterion criterion;
   if (target.is_numbers()) {
-    criterion = make_criterion(criterion_name, criterion_parameter, {});
-    route.grids = grids_of(grids, static_cast<size_t>(target.outputs), criterion);
+    criterion = make_criterion(criterion_name.first, criterion_name.second, {});
+    route.grids = grids_of(std::get<7>(steps), to_size(target.outputs), criterion);
     size_t wanted = 1;
     for (const BinStep& step : route.steps)
-      for (const int32_t number : step.histogram) wanted = std::max(wanted, static_cast<size_t>(number + 1));
+      for (const int32_t number : step.histogram) wanted = std::max(wanted, to_size(number + 1));
     if (route.grids.size() != wanted) throw std::invalid_argument("a pass needs one grid for each histogram.");
   }
   Histograms found;
@@ -125,11 +128,7 @@ nb::object digit_counts(const Strided2<T>& X, int64_t column, const In1<double>&
 template <class T, class Key>
 void bind_numbers(nb::module_& module) {
   module.def("bin_histograms", &bin_histograms<T>, nb::arg("X").noconvert(), nb::arg("target"),
-             nb::arg("start").noconvert(), nb::arg("last").noconvert(), nb::arg("feature").noconvert(),
-             nb::arg("position").noconvert(), nb::arg("missing_left").noconvert(), nb::arg("next").noconvert(),
-             nb::arg("histogram").noconvert(), nb::arg("category_start").noconvert(),
-             nb::arg("category_bits").noconvert(), nb::arg("grids").noconvert(), nb::arg("criterion_name"),
-             nb::arg("criterion_parameter"), nb::arg("threads"));
+             nb::arg("bins").noconvert(), nb::arg("route").noconvert(), nb::arg("criterion"), nb::arg("threads"));
   module.def("bin_minima", &bin_minima<T>, nb::arg("X").noconvert(), nb::arg("start").noconvert(),
              nb::arg("last").noconvert(), nb::arg("threads"));
   module.def("digit_counts", &digit_counts<T, Key>, nb::arg("X").noconvert(), nb::arg("column"),

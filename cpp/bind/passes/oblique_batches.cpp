@@ -1,15 +1,18 @@
 // Weighted oblique trees in batches: passes over rows on one side, growth from reduced sums on the other.
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
+#include "bind/grow/target.hpp"
 #include "bind/passes/parts.hpp"
 #include "bind/run.hpp"
 #include "families/oblique/batches.hpp"
 #include "families/oblique/pass.hpp"
+#include "families/oblique/wodt.hpp"
 
 namespace boscage::bind {
 
@@ -17,23 +20,30 @@ namespace {
 
 using Places = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+// Centre and reciprocal scale, smallest and largest number of each column.
+using ColumnFrame = std::tuple<In1<double>, In1<double>, In1<double>, In1<double>>;
+
+// A route and its tasks, as ObliqueGrowth.ask gives them.
+using ObliqueRoute = std::tuple<In2<double>, In1<double>, In2<int32_t>, In1<int32_t>, In2<int32_t>, In1<int32_t>,
+                                In1<uint8_t>, In1<int32_t>, In2<double>, In1<double>, In1<int64_t>>;
+
 template <class T>
-LabelledRows<T> labelled_rows(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, int32_t classes) {
-  if (y.size() != X.shape(0) || (weight.size() != 0 && weight.size() != X.shape(0)))
+LabelledRows<T> labelled_rows(const Strided2<T>& X, const Target& target) {
+  if (target.rows() != static_cast<int64_t>(X.shape(0)))
     throw std::invalid_argument("X, y and weight have different lengths.");
-  check_labels(view(y), classes);
+  check_labels(target.label, target.classes);
   const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
                          X.stride(1)};
-  return {matrix, view(y), view(weight)};
+  return {matrix, target.label, target.weight};
 }
 
 template <class T>
-Parts sum_columns(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, const In1<double>& shift,
-                  const In1<double>& per_unit, int32_t classes, int64_t first_block, int threads) {
-  const auto rows = labelled_rows(X, y, weight, classes);
+Parts sum_columns(const Strided2<T>& X, const Target& target, const In1<double>& shift, const In1<double>& per_unit,
+                  int64_t first_block, int threads) {
+  const auto rows = labelled_rows(X, target);
   if (shift.size() != X.shape(1) || per_unit.size() != X.shape(1))
     throw std::invalid_argument("shift and per_unit need one number per column.");
-  const size_t size = 3 * X.shape(1) + static_cast<size_t>(classes);
+  const size_t size = 3 * X.shape(1) + to_size(target.classes);
   return sum_over(X, first_block, size, threads, [&](int64_t begin, int64_t end, int, double* out) {
     add_columns(rows, begin, end, view(shift), view(per_unit), out);
   });
@@ -45,14 +55,13 @@ Wanted make_wanted(uint8_t code) {
 }
 
 // A pass on the side of the rows, made of plain arrays; what does not fit together is refused.
-class OnRows {
+class BoundObliquePass {
  public:
-  OnRows(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse, const In2<double>& weights,
-         const In1<double>& thresholds, const In2<int32_t>& links, const In1<int32_t>& places,
-         const In2<int32_t>& numbers, const In1<int32_t>& leaf_places, const In1<uint8_t>& wanted,
-         const In1<int32_t>& leaves, const In2<double>& vectors, const In1<double>& edges,
-         const In1<int64_t>& edge_start)
-      : classes_(static_cast<int32_t>(numbers.shape(1))) {
+  BoundObliquePass(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse,
+                   const ObliqueRoute& route)
+      : classes_(static_cast<int32_t>(std::get<4>(route).shape(1))) {
+    const auto& [weights, thresholds, links, places, numbers, leaf_places, wanted, leaves, vectors, edges, edge_start] =
+        route;
     pass_.scaling = {copy(mean), std::vector<double>(mean.size(), 0.0), copy(inverse)};
     pass_.scaling.centre = copy(centre);
     const size_t d = mean.size(), steps = thresholds.size(), tasks = wanted.size();
@@ -60,7 +69,7 @@ class OnRows {
         (steps > 0 && weights.shape(1) != d) || links.shape(0) != steps || links.shape(1) != 2 ||
         places.size() != steps || leaf_places.size() != numbers.shape(0) || leaves.size() != tasks ||
         vectors.shape(0) != tasks || vectors.shape(1) != d + 1 || edge_start.size() != tasks + 1 ||
-        edge_start.data()[0] != 0 || edge_start.data()[tasks] != static_cast<int64_t>(edges.size()))
+        edge_start.data()[0] != 0 || edge_start.data()[tasks] != signed_size(edges))
       throw std::invalid_argument("the arrays of a pass do not fit together.");
     add_steps(weights, thresholds, links, places, static_cast<int32_t>(numbers.shape(0)));
     add_leaves(numbers, leaf_places);
@@ -69,8 +78,7 @@ class OnRows {
       if (leaf < before || leaf >= static_cast<int32_t>(pass_.leaves.size()))
         throw std::invalid_argument("a task of a pass has no leaf.");
       const int64_t begin = edge_start.data()[i], end = edge_start.data()[i + 1];
-      if (end < begin || end > static_cast<int64_t>(edges.size()) ||
-          !std::is_sorted(edges.data() + begin, edges.data() + end))
+      if (end < begin || end > signed_size(edges) || !std::is_sorted(edges.data() + begin, edges.data() + end))
         throw std::invalid_argument("the edges of a task are not in order.");
       const double* vector = vectors.data() + i * (d + 1);
       pass_.tasks.push_back(
@@ -80,17 +88,17 @@ class OnRows {
 
   // `places` is empty, or remembers where each row has got to.
   template <class T>
-  Parts sums(const Strided2<T>& X, const In1<int32_t>& y, const In1<double>& weight, const Places& places,
-             int64_t first_block, int threads) const {
-    const auto rows = labelled_rows(X, y, weight, classes_);
+  Parts sums(const Strided2<T>& X, const Target& target, const Places& places, int64_t first_block, int threads) const {
+    if (target.classes != classes_) throw std::invalid_argument("y has not the classes of the pass.");
+    const auto rows = labelled_rows(X, target);
     if (static_cast<int64_t>(X.shape(1)) != pass_.columns() || (places.size() != 0 && places.size() != X.shape(0)))
       throw std::invalid_argument("X does not have the columns of the pass, or places not its rows.");
     int32_t* known = places.size() == 0 ? nullptr : places.data();
     for (size_t i = 0; i < places.size(); ++i)
       if (known[i] < 0) throw std::invalid_argument("a row has no place.");
-    std::vector<std::unique_ptr<ObliqueBlocks<T>>> blocks(static_cast<size_t>(std::max(threads, 1)));
+    std::vector<std::unique_ptr<ObliqueBlocks<T>>> blocks(to_size(std::max(threads, 1)));
     return sum_over(X, first_block, pass_.size(), threads, [&](int64_t begin, int64_t end, int thread, double* out) {
-      auto& mine = blocks[static_cast<size_t>(thread)];
+      auto& mine = blocks[to_size(thread)];
       if (mine == nullptr) mine = std::make_unique<ObliqueBlocks<T>>(pass_);
       mine->add(rows, begin, end, known, out);
     });
@@ -133,9 +141,9 @@ class OnRows {
   ObliquePass pass_;
 };
 
-// A pass as the arrays that OnRows takes, but for the scaling.
+// A pass as the arrays that BoundObliquePass takes, but for the scaling.
 nb::tuple give_pass(ObliquePass pass) {
-  const size_t d = static_cast<size_t>(pass.columns()), classes = pass.leaves.front().number.size();
+  const size_t d = to_size(pass.columns()), classes = pass.leaves.front().number.size();
   std::vector<double> weights, thresholds, vectors, edges;
   std::vector<int32_t> links, places, numbers, leaf_places, leaves;
   std::vector<uint8_t> wanted;
@@ -154,7 +162,7 @@ nb::tuple give_pass(ObliquePass pass) {
     task.vector.resize(d + 1, 0.0);
     vectors.insert(vectors.end(), task.vector.begin(), task.vector.end());
     edges.insert(edges.end(), task.edges.begin(), task.edges.end());
-    edge_start.push_back(static_cast<int64_t>(edges.size()));
+    edge_start.push_back(signed_size(edges));
     wanted.push_back(static_cast<uint8_t>(task.wanted));
     leaves.push_back(task.leaf);
   }
@@ -165,27 +173,23 @@ nb::tuple give_pass(ObliquePass pass) {
                         give(std::move(vectors), {m, d + 1}), give(std::move(edges)), give(std::move(edge_start)));
 }
 
-class OfSums {
+class BoundObliqueGrowth {
  public:
-  OfSums(const In1<double>& centre, const In1<double>& inverse, const In1<double>& low, const In1<double>& high,
-         const In1<double>& root, int64_t rows, const std::string& scale, double l2, int n_init, bool recut,
-         int max_iter, double tolerance, int64_t max_bins, uint64_t seed, const std::string& criterion_name,
-         double criterion_parameter, const In1<double>& criterion_table, const std::string& order, const Limits& limits,
-         int threads)
-      : classes_(static_cast<int32_t>(root.size())), threads_(threads) {
+  BoundObliqueGrowth(const ColumnFrame& columns, const In1<double>& root, int64_t rows, const WodtOptions& options,
+                     int64_t max_bins, const GrowthSpec& spec)
+      : classes_(static_cast<int32_t>(root.size())), threads_(spec.threads) {
+    const auto& [centre, inverse, low, high] = columns;
     const size_t d = centre.size();
     if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || classes_ < 1)
       throw std::invalid_argument("the arrays of a growth do not fit together.");
-    DescentOptions options{column_scale(scale), l2, n_init, recut, max_bins, seed, {}};
-    options.lbfgs.max_iter = max_iter;
-    options.lbfgs.tolerance = tolerance;
-    DescentFrame frame{{copy(centre), std::vector<double>(d, 0.0), copy(inverse)},
-                       copy(low),
-                       copy(high),
-                       make_criterion(criterion_name, criterion_parameter, view(criterion_table)),
-                       limits,
-                       options};
-    growth_.emplace(std::move(frame), Side{rows, copy(root)}, make_order(order));
+    DescentFrame frame{
+        {copy(centre), std::vector<double>(d, 0.0), copy(inverse)},
+        copy(low),
+        copy(high),
+        spec.criterion,
+        spec.limits,
+        {options.scale, options.l2, options.n_init, options.recut, max_bins, options.seed, options.lbfgs}};
+    growth_.emplace(std::move(frame), Side{rows, copy(root)}, spec.order);
   }
 
   nb::object ask(int64_t most_numbers) {
@@ -214,42 +218,30 @@ class OfSums {
 };
 
 template <class T>
-void bind_rows(nb::module_& module, nb::class_<OnRows>& pass) {
-  module.def("sum_columns", &sum_columns<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(),
-             nb::arg("weight").noconvert(), nb::arg("shift").noconvert(), nb::arg("per_unit").noconvert(),
-             nb::arg("classes"), nb::arg("first_block"), nb::arg("threads"));
-  pass.def("sums", &OnRows::sums<T>, nb::arg("X").noconvert(), nb::arg("y").noconvert(), nb::arg("weight").noconvert(),
+void bind_rows(nb::module_& module, nb::class_<BoundObliquePass>& pass) {
+  module.def("sum_columns", &sum_columns<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("shift").noconvert(),
+             nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+  pass.def("sums", &BoundObliquePass::sums<T>, nb::arg("X").noconvert(), nb::arg("target"),
            nb::arg("places").noconvert(), nb::arg("first_block"), nb::arg("threads"));
 }
 
 }  // namespace
 
 void bind_oblique_batches(nb::module_& module) {
-  auto pass = nb::class_<OnRows>(module, "ObliquePass");
-  pass.def(
-      nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In2<double>&, const In1<double>&,
-               const In2<int32_t>&, const In1<int32_t>&, const In2<int32_t>&, const In1<int32_t>&, const In1<uint8_t>&,
-               const In1<int32_t>&, const In2<double>&, const In1<double>&, const In1<int64_t>&>(),
-      nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(),
-      nb::arg("weights").noconvert(), nb::arg("thresholds").noconvert(), nb::arg("links").noconvert(),
-      nb::arg("places").noconvert(), nb::arg("numbers").noconvert(), nb::arg("leaf_places").noconvert(),
-      nb::arg("wanted").noconvert(), nb::arg("leaves").noconvert(), nb::arg("vectors").noconvert(),
-      nb::arg("edges").noconvert(), nb::arg("edge_start").noconvert());
+  auto pass = nb::class_<BoundObliquePass>(module, "ObliquePass");
+  pass.def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const ObliqueRoute&>(),
+           nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(),
+           nb::arg("route").noconvert());
   bind_rows<float>(module, pass);
   bind_rows<double>(module, pass);
-  nb::class_<OfSums>(module, "ObliqueGrowth")
-      .def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&, const In1<double>&,
-                    int64_t, const std::string&, double, int, bool, int, double, int64_t, uint64_t, const std::string&,
-                    double, const In1<double>&, const std::string&, const Limits&, int>(),
-           nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(), nb::arg("low").noconvert(),
-           nb::arg("high").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("scale"), nb::arg("l2"),
-           nb::arg("n_init"), nb::arg("recut"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("max_bins"),
-           nb::arg("seed"), nb::arg("criterion_name"), nb::arg("criterion_parameter"),
-           nb::arg("criterion_table").noconvert(), nb::arg("order"), nb::arg("limits"), nb::arg("threads"))
-      .def("ask", &OfSums::ask, nb::arg("most_numbers"))
-      .def("tell", &OfSums::tell, nb::arg("sums").noconvert())
-      .def("searched", &OfSums::searched)
-      .def("tree", &OfSums::tree);
+  nb::class_<BoundObliqueGrowth>(module, "ObliqueGrowth")
+      .def(nb::init<const ColumnFrame&, const In1<double>&, int64_t, const WodtOptions&, int64_t, const GrowthSpec&>(),
+           nb::arg("columns").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("options"),
+           nb::arg("max_bins"), nb::arg("spec"))
+      .def("ask", &BoundObliqueGrowth::ask, nb::arg("most_numbers"))
+      .def("tell", &BoundObliqueGrowth::tell, nb::arg("sums").noconvert())
+      .def("searched", &BoundObliqueGrowth::searched)
+      .def("tree", &BoundObliqueGrowth::tree);
 }
 
 }  // namespace boscage::bind

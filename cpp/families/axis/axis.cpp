@@ -3,27 +3,37 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
+#include "base/index.hpp"
 #include "families/axis/category_scan.hpp"
 #include "families/axis/column_scan.hpp"
 
 namespace boscage {
 
-AxisSearch::AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
+AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
                        const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
                        ColumnSample sample)
-    : X_(X), rows_(rows), criterion_(criterion), limits_(limits), control_(control), sample_(sample) {
+    : X_(X.rows()), rows_(rows), criterion_(criterion), limits_(limits), control_(control), sample_(sample) {
+  const bool all_rows = rows.size() == X.size();
+  if (max_bins > 0 && !all_rows) throw std::invalid_argument("bins want rows without weight to be left out of X.");
+  std::vector<uint8_t> used(to_size(X.size()), all_rows);
+  for (const uint32_t row : rows.rows(0)) used[row] = 1;
+  const bool is_own = all_rows && !X.is_shared();  // nobody else wants columns of these rows
   auto all = std::make_shared<std::vector<int32_t>>();
   std::vector<SparseSlice> slices;
   std::visit(
       [&](const auto& table) {
         if constexpr (requires { table.column_stride; }) {
-          columns_ = make_columns(table, n_categories, max_bins, rows.target().weight, pool, control);
+          columns_ = max_bins > 0 || is_own
+                         ? make_columns(table, n_categories, max_bins, rows.target().weight, pool, control)
+                         : columns_of_rows(*X.exact_columns(n_categories, pool, control), used, pool);
           all->resize(columns_.size());
           std::iota(all->begin(), all->end(), 0);
         } else {
-          sparse_ = make_sparse_columns(table, pool, control);
+          sparse_ = is_own ? make_sparse_columns(table, pool, control)
+                           : columns_of_rows(*X.sparse_columns(pool, control), used);
           for (size_t j = 0; j < sparse_.slices.size(); ++j) {
             if (sparse_.slices[j].size() == 0) continue;
             all->push_back(static_cast<int32_t>(j));
@@ -32,11 +42,11 @@ AxisSearch::AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, 
           sparse_.slices = {};
         }
       },
-      X);
+      X_);
   open_.push_back({std::move(all), std::move(slices)});
   has_bins_ = std::any_of(columns_.begin(), columns_.end(),
                           [](const Column& column) { return column.kind != Column::Kind::sorted; });
-  const auto n = static_cast<uint32_t>(rows.size());
+  const auto n = static_cast<uint32_t>(X.size());
   if (rows.numbers() != nullptr) {
     root_exponent_ = rows.total().numbers->grid->exponent;
     return;
@@ -54,10 +64,10 @@ AxisSearch::AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, 
 }
 
 int64_t AxisSearch::work(int32_t id) const {
-  const NodeColumns& open = open_[static_cast<size_t>(id)];
-  if (!is_sparse()) return rows_.segment(id).size() * static_cast<int64_t>(open.features->size());
+  const NodeColumns& open = open_[to_size(id)];
+  if (!is_sparse()) return rows_.segment(id).size() * signed_size(*open.features);
   int64_t entries = 0;
-  for (const SparseSlice& slice : open.slices) entries += static_cast<int64_t>(slice.size()) + 1;
+  for (const SparseSlice& slice : open.slices) entries += signed_size(slice) + 1;
   return entries;
 }
 
@@ -95,20 +105,20 @@ void AxisSearch::prepare(const Node& node, int32_t id, AxisScratch& scratch) con
   if (!has_bins_ || node.numbers) return;
   const auto rows = rows_.rows(id);
   scratch.labels.resize(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) scratch.labels[i] = scratch.local[static_cast<size_t>(rows_.label(rows[i]))];
+  for (size_t i = 0; i < rows.size(); ++i) scratch.labels[i] = scratch.local[to_size(rows_.label(rows[i]))];
 }
 
 template <class Rows>
 Cut AxisSearch::search_column(const Rows& rows, int32_t id, size_t place, const NodeView& view,
                               AxisScratch& scratch) const {
   control_.check();
-  const NodeColumns& open = open_[static_cast<size_t>(id)];
+  const NodeColumns& open = open_[to_size(id)];
   return visit_for<typename Rows::Target>(
       [&](const auto& criterion) {
         using Criterion = std::decay_t<decltype(criterion)>;
         const ColumnScan<Criterion, Rows> scan{criterion, rows, view, scratch};
         if (is_sparse()) return scan.sparse(open.slices[place], entries(open.slices[place]), rows_.rows(id));
-        const Column& column = columns_[static_cast<size_t>((*open.features)[place])];
+        const Column& column = columns_[to_size((*open.features)[place])];
         if (column.kind == Column::Kind::category) {
           const CategoryScan<Criterion, Rows> categories{criterion, rows, view, scratch};
           const bool has_ranks = std::is_same_v<typename Rows::Target, Ranks>;
@@ -116,8 +126,7 @@ Cut AxisSearch::search_column(const Rows& rows, int32_t id, size_t place, const 
         }
         if (column.kind == Column::Kind::binned) return scan.binned(column, rows_.rows(id));
         const Segment segment = rows_.segment(id);
-        const auto order =
-            std::span(column.order).subspan(static_cast<size_t>(segment.begin), static_cast<size_t>(segment.size()));
+        const auto order = std::span(column.order).subspan(to_size(segment.begin), to_size(segment.size()));
         return scan.sorted(column, order);
       },
       criterion_);
@@ -127,7 +136,7 @@ Cut AxisSearch::search_column(const Rows& rows, int32_t id, size_t place, const 
 template <class At>
 Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
                         std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  const auto& features = *open_[static_cast<size_t>(id)].features;
+  const auto& features = *open_[to_size(id)].features;
   const auto search_range = [&](auto rows, size_t begin, size_t end, AxisScratch& mine) {
     const NodeView seen = view(node, id, mine);
     if constexpr (requires { rows.node; }) rows.node = &mine.ranked;
@@ -142,12 +151,12 @@ Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at
     return best;
   };
   const auto search_all = [&](const auto& rows) {
-    if (inner == nullptr) return search_range(rows, 0, count, scratch[static_cast<size_t>(thread)]);
+    if (inner == nullptr) return search_range(rows, 0, count, scratch[to_size(thread)]);
     const size_t together = columns_together();
     std::vector<Cut> cuts((count + together - 1) / together);
-    inner->parallel_for(static_cast<int64_t>(cuts.size()), [&](int64_t chunk, int worker) {
-      const size_t begin = static_cast<size_t>(chunk) * together, end = std::min(count, begin + together);
-      cuts[static_cast<size_t>(chunk)] = search_range(rows, begin, end, scratch[static_cast<size_t>(worker)]);
+    inner->parallel_for(signed_size(cuts), [&](int64_t chunk, int worker) {
+      const size_t begin = to_size(chunk) * together, end = std::min(count, begin + together);
+      cuts[to_size(chunk)] = search_range(rows, begin, end, scratch[to_size(worker)]);
     });
     Cut best;
     for (Cut& cut : cuts)
@@ -167,7 +176,7 @@ Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at
 
 Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t>& constant,
                                std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  const auto& features = *open_[static_cast<size_t>(id)].features;
+  const auto& features = *open_[to_size(id)].features;
   if (sample_.max_features == 0)
     return best_of(node, id, features.size(), [](size_t i) { return i; }, constant, scratch, thread, inner);
   Cut best;
@@ -184,7 +193,7 @@ Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t
 
 void AxisSearch::drop_constant(int32_t id, const std::vector<uint8_t>& constant) {
   if (std::none_of(constant.begin(), constant.end(), [](uint8_t is) { return is != 0; })) return;
-  NodeColumns& open = open_[static_cast<size_t>(id)];
+  NodeColumns& open = open_[to_size(id)];
   auto kept = std::make_shared<std::vector<int32_t>>();
   kept->reserve(constant.size());
   std::vector<SparseSlice> slices;
@@ -197,7 +206,7 @@ void AxisSearch::drop_constant(int32_t id, const std::vector<uint8_t>& constant)
 }
 
 Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  std::vector<uint8_t> constant(open_[static_cast<size_t>(id)].features->size(), 0);
+  std::vector<uint8_t> constant(open_[to_size(id)].features->size(), 0);
   const Cut best = search_columns(node, id, constant, scratch, thread, inner);
   drop_constant(id, constant);
   Proposal proposal;
@@ -222,9 +231,9 @@ Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratc
 }
 
 const SparseSlice& AxisSearch::slice(int32_t id, int32_t feature) const {
-  const NodeColumns& open = open_[static_cast<size_t>(id)];
+  const NodeColumns& open = open_[to_size(id)];
   const auto found = std::lower_bound(open.features->begin(), open.features->end(), feature);
-  return open.slices[static_cast<size_t>(found - open.features->begin())];
+  return open.slices[to_size(found - open.features->begin())];
 }
 
 void AxisSearch::mark(int32_t id, const Cut& cut) {
@@ -237,7 +246,7 @@ void AxisSearch::mark(int32_t id, const Cut& cut) {
       goes_left[order[i] & kRowMask] = i < found.present() ? static_cast<int64_t>(i) < cut.position : cut.missing_left;
     return;
   }
-  const Column& column = columns_[static_cast<size_t>(cut.feature)];
+  const Column& column = columns_[to_size(cut.feature)];
   if (column.kind == Column::Kind::sorted) {
     const Segment segment = rows_.segment(id);
     const uint32_t* order = column.order.data() + segment.begin;
@@ -267,20 +276,20 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
         if (is_sparse()) {
           const SparseSlice& found = slice(id, cut.feature);
           const auto order = entries(found);
-          const auto left = static_cast<size_t>(cut.position);
+          const auto left = to_size(cut.position);
           const auto value = [&](size_t i) { return X(order[i] & kRowMask, cut.feature); };
-          const bool at_zeros = left == found.negative && rows_.segment(id).size() > static_cast<int64_t>(found.size());
+          const bool at_zeros = left == found.negative && rows_.segment(id).size() > signed_size(found);
           const T low = at_zeros && cut.zeros_left ? T{0} : value(left - 1);
           if (at_zeros && !cut.zeros_left) return middle(low, T{0});
           return left < found.present() ? middle(low, value(left)) : static_cast<double>(low);
         }
-        const Column& column = columns_[static_cast<size_t>(cut.feature)];
+        const Column& column = columns_[to_size(cut.feature)];
         if (column.kind == Column::Kind::binned) {
-          const auto low = column.last[static_cast<size_t>(cut.position - 1)];
+          const auto low = column.last[to_size(cut.position - 1)];
           // Exact bins: between the neighbours present here. Coarse ones: the edge of the bin.
           const int64_t next = column.exact ? cut.next_bin : cut.position;
           if (next >= static_cast<int64_t>(column.bins)) return low;
-          return middle(static_cast<T>(low), static_cast<T>(column.first[static_cast<size_t>(next)]));
+          return middle(static_cast<T>(low), static_cast<T>(column.first[to_size(next)]));
         }
         const Segment segment = rows_.segment(id);
         const uint32_t* order = column.order.data() + segment.begin;
@@ -294,11 +303,11 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
 
 bool AxisSearch::sees_missing(int32_t id, int32_t feature) const {
   if (is_sparse()) return slice(id, feature).missing > 0;
-  const Column& column = columns_[static_cast<size_t>(feature)];
+  const Column& column = columns_[to_size(feature)];
   if (!column.has_missing) return false;
   if (column.kind == Column::Kind::sorted) {
     const Segment segment = rows_.segment(id);
-    return column.is_missing[column.order[static_cast<size_t>(segment.end - 1)] & kRowMask] != 0;
+    return column.is_missing[column.order[to_size(segment.end - 1)] & kRowMask] != 0;
   }
   const auto rows = rows_.rows(id);
   return std::any_of(rows.begin(), rows.end(), [&](uint32_t row) { return column.bin(row) == column.bins; });

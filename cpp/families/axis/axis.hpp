@@ -13,6 +13,7 @@
 #include "criteria/criteria.hpp"
 #include "data/column_sample.hpp"
 #include "data/columns.hpp"
+#include "data/table.hpp"
 #include "grow/growth.hpp"
 #include "grow/node_rows.hpp"
 #include "grow/quantile_sweep.hpp"
@@ -60,8 +61,9 @@ struct AxisScratch {
 
 class AxisSearch {
  public:
-  // n_categories and max_bins are for dense rows only. `sample`: how many columns a node looks at.
-  AxisSearch(const AnyRows& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
+  // n_categories and max_bins are for dense rows only; bins want all rows of the table. `sample`: how many columns a
+  // node looks at.
+  AxisSearch(const DataTable& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
              const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
              ColumnSample sample = {});
 

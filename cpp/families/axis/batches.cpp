@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/index.hpp"
 #include "families/axis/category_scan.hpp"
 #include "families/axis/column_scan.hpp"
 #include "grow/number_side.hpp"
@@ -23,7 +24,7 @@ AxisBatchGrowth::AxisBatchGrowth(Bins bins, int32_t classes, const NumberRange& 
       limits_(limits),
       order_(order),
       sample_(sample),
-      columns_(static_cast<size_t>(std::max<int64_t>(0, bins_.columns()))) {
+      columns_(to_size(std::max<int64_t>(0, bins_.columns()))) {
   std::iota(columns_.begin(), columns_.end(), 0);
   if (!is_numbers()) return;
   root_grid_ = range.grid(criterion_);
@@ -44,7 +45,7 @@ std::optional<BinRoute> AxisBatchGrowth::ask(int64_t most_numbers) {
   // Children with a grid of their own are counted on it even if they are never split.
   for (int32_t node = 1; is_numbers() && node < static_cast<int32_t>(grower_->size()); ++node) {
     const Node& child = grower_->node(node);
-    if (places_[static_cast<size_t>(place_of(child.parent))].needs_sums[child.is_right]) unknown.push_back(node);
+    if (places_[to_size(place_of(child.parent))].needs_sums[child.is_right]) unknown.push_back(node);
   }
   if (unknown.empty()) return std::nullopt;
   std::sort(unknown.begin(), unknown.end());
@@ -53,7 +54,7 @@ std::optional<BinRoute> AxisBatchGrowth::ask(int64_t most_numbers) {
   std::sort(parents.begin(), parents.end());
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   const int64_t counted = is_numbers() ? 2 : 1;  // of the two children
-  const auto room = static_cast<size_t>(std::max<int64_t>(1, most_numbers / (counted * histogram_size())));
+  const auto room = to_size(std::max<int64_t>(1, most_numbers / (counted * histogram_size())));
   if (parents.size() > room) parents.resize(room);  // the others wait for the next pass
   for (const int32_t parent : parents)
     for (int32_t at = parent; at >= 0; at = grower_->node(at).parent) nodes.push_back(at);
@@ -68,7 +69,7 @@ std::optional<BinRoute> AxisBatchGrowth::ask(int64_t most_numbers) {
     const Test& test = grower_->test(id);
     BinStep step;
     step.feature = test.feature;
-    step.position = places_[static_cast<size_t>(place_of(id))].position;
+    step.position = places_[to_size(place_of(id))].position;
     step.missing_left = test.missing_left;
     step.categories = test.categories;
     step.step[0] = step_of(node.left);
@@ -102,7 +103,7 @@ void AxisBatchGrowth::choose_counted(int32_t id, const std::vector<int32_t>& unk
 }
 
 void AxisBatchGrowth::tell(std::span<const double> histograms, std::span<const double> extremes) {
-  const auto size = static_cast<size_t>(histogram_size()), places = static_cast<size_t>(bins_.start.back());
+  const auto size = to_size(histogram_size()), places = to_size(bins_.start.back());
   const size_t count = std::max<size_t>(1, divisions_.size()), ranges = places * 2 * outputs_;
   if (histograms.size() != size * count || extremes.size() != ranges * count)
     throw std::invalid_argument("histograms do not fit what was asked for.");
@@ -117,8 +118,8 @@ void AxisBatchGrowth::tell(std::span<const double> histograms, std::span<const d
   for (size_t i = 0; i < divisions_.size(); ++i) {
     const Node& node = grower_->node(divisions_[i].node);
     const int32_t counted = divisions_[i].counted, other = counted == node.left ? node.right : node.left;
-    const auto mine = static_cast<size_t>(place_of(counted)), theirs = static_cast<size_t>(place_of(other));
-    AxisPlace& from = places_[static_cast<size_t>(place_of(divisions_[i].node))];
+    const auto mine = to_size(place_of(counted)), theirs = to_size(place_of(other));
+    AxisPlace& from = places_[to_size(place_of(divisions_[i].node))];
     const auto part = histograms.subspan(i * size, size);
     places_[mine].histogram.assign(part.begin(), part.end());
     if (is_numbers()) {
@@ -141,15 +142,14 @@ void AxisBatchGrowth::tell(std::span<const double> histograms, std::span<const d
 template <class Chosen>
 Side AxisBatchGrowth::side(const AxisPlace& place, int32_t column, const Chosen& chosen,
                            std::shared_ptr<const NumberGrid> grid) const {
-  const int64_t start = bins_.start[static_cast<size_t>(column)], bins = bins_.bins(column);
+  const int64_t start = bins_.start[to_size(column)], bins = bins_.bins(column);
   NumberSums found(outputs_);
-  found.sums.assign(static_cast<size_t>(sums_), 0.0);
+  found.sums.assign(to_size(sums_), 0.0);
   for (int64_t bin = 0; bin <= bins; ++bin) {
     if (!chosen(bin)) continue;
-    found.rows += static_cast<int64_t>(place.histogram[static_cast<size_t>(bins_.start.back() * sums_ + start + bin)]);
-    for (int32_t k = 0; k < sums_; ++k)
-      found.sums[static_cast<size_t>(k)] += place.histogram[static_cast<size_t>((start + bin) * sums_ + k)];
-    const double* range = place.extremes.data() + static_cast<size_t>(start + bin) * 2 * outputs_;
+    found.rows += static_cast<int64_t>(place.histogram[to_size(bins_.start.back() * sums_ + start + bin)]);
+    for (int32_t k = 0; k < sums_; ++k) found.sums[to_size(k)] += place.histogram[to_size((start + bin) * sums_ + k)];
+    const double* range = place.extremes.data() + to_size(start + bin) * 2 * outputs_;
     for (size_t j = 0; j < outputs_; ++j) {
       found.outputs[j].low = std::min(found.outputs[j].low, range[j]);
       found.outputs[j].high = std::max(found.outputs[j].high, -range[outputs_ + j]);
@@ -162,11 +162,11 @@ Side AxisBatchGrowth::side(const AxisPlace& place, int32_t column, const Chosen&
 }
 
 double AxisBatchGrowth::threshold(const Cut& cut) const {
-  const int64_t start = bins_.start[static_cast<size_t>(cut.feature)], bins = bins_.bins(cut.feature);
-  const double low = bins_.last[static_cast<size_t>(start + cut.position - 1)];
-  const int64_t next = bins_.exact[static_cast<size_t>(cut.feature)] ? cut.next_bin : cut.position;
+  const int64_t start = bins_.start[to_size(cut.feature)], bins = bins_.bins(cut.feature);
+  const double low = bins_.last[to_size(start + cut.position - 1)];
+  const int64_t next = bins_.exact[to_size(cut.feature)] ? cut.next_bin : cut.position;
   if (next >= bins) return low;
-  const double high = bins_.first[static_cast<size_t>(start + next)];
+  const double high = bins_.first[to_size(start + next)];
   return bins_.is_float ? middle(static_cast<float>(low), static_cast<float>(high)) : middle(low, high);
 }
 
@@ -191,20 +191,20 @@ Cut AxisBatchGrowth::search_with(const Criterion& criterion, const Rows& rows, c
   view.noise = noise_of(criterion_, scratch_.total);
   Cut best;
   const auto search = [&](int32_t feature) {
-    const auto start = static_cast<size_t>(bins_.start[static_cast<size_t>(feature)]);
-    const auto places = static_cast<size_t>(bins_.bins(feature)) + 1;
+    const auto start = to_size(bins_.start[to_size(feature)]);
+    const auto places = to_size(bins_.bins(feature)) + 1;
     scratch_.sums.resize(places * k);
     scratch_.counts.resize(places);
     const double* counts = place.histogram.data() + bins_.start.back() * sums_;
     for (size_t bin = 0; bin < places; ++bin) {
       scratch_.counts[bin] = static_cast<int64_t>(counts[start + bin]);
       for (size_t c = 0; c < k; ++c)
-        scratch_.sums[bin * k + c] = place.histogram[(start + bin) * static_cast<size_t>(sums_) + present[c]];
+        scratch_.sums[bin * k + c] = place.histogram[(start + bin) * to_size(sums_) + present[c]];
     }
     const ColumnScan<Criterion, Rows> numbers{criterion, rows, view, scratch_};
     const CategoryScan<Criterion, Rows> categories{criterion, rows, view, scratch_};
-    Cut cut = bins_.category[static_cast<size_t>(feature)] ? categories.counted(static_cast<uint32_t>(places - 1))
-                                                           : numbers.counted(places - 1);
+    Cut cut = bins_.category[to_size(feature)] ? categories.counted(static_cast<uint32_t>(places - 1))
+                                               : numbers.counted(places - 1);
     cut.feature = feature;
     const SeenColumns seen{!cut.is_constant, cut.gain >= 0};
     if (cut.is_better_than(best)) best = std::move(cut);
@@ -269,8 +269,8 @@ void AxisBatchGrowth::solve(AxisPlace& place, const Node& node) {
     place.position = best.position;
     if (best.categories.empty()) {
       measured.test.threshold = threshold(best);
-      const int64_t missing = bins_.start[static_cast<size_t>(best.feature) + 1] - 1;
-      if (place.histogram[static_cast<size_t>(bins_.start.back() * sums_ + missing)] == 0)
+      const int64_t missing = bins_.start[to_size(best.feature) + 1] - 1;
+      if (place.histogram[to_size(bins_.start.back() * sums_ + missing)] == 0)
         measured.test.missing_left = measured.left.weight() > measured.right.weight();
     } else {
       measured.test.categories = std::move(best.categories);

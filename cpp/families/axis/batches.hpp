@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "criteria/criteria.hpp"
 #include "data/column_sample.hpp"
 #include "data/target.hpp"
@@ -26,10 +27,8 @@ struct Bins {
   std::vector<uint8_t> category;    // by column: bins are categories, without an order
   bool is_float = false;            // type of X
 
-  int64_t columns() const { return static_cast<int64_t>(start.size()) - 1; }
-  int64_t bins(int64_t column) const {
-    return start[static_cast<size_t>(column) + 1] - start[static_cast<size_t>(column)] - 1;
-  }
+  int64_t columns() const { return signed_size(start) - 1; }
+  int64_t bins(int64_t column) const { return start[to_size(column) + 1] - start[to_size(column)] - 1; }
 };
 
 // A test on the way to the wanted nodes, and where its sides lead: another step, a histogram, or nowhere.

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -46,24 +48,24 @@ class Counter {
         grids_(route.grids),
         criterion_(criterion),
         sums_(sums_of(rows.target)),
-        outputs_(static_cast<size_t>(rows.target.outputs)) {
+        outputs_(to_size(rows.target.outputs)) {
     for (const BinStep& step : steps_)
       for (const int32_t histogram : step.histogram) histograms_ = std::max<int64_t>(histograms_, histogram + 1);
   }
 
   Histograms empty() const {
-    const auto places = static_cast<size_t>(histograms_ * edges_.places());
-    return {std::vector<double>(places * static_cast<size_t>(sums_ + 1), 0.0),
+    const auto places = to_size(histograms_ * edges_.places());
+    return {std::vector<double>(places * to_size(sums_ + 1), 0.0),
             std::vector<double>(places * 2 * outputs_, std::numeric_limits<double>::infinity())};
   }
 
   void add(int64_t begin, int64_t end, Scratch<T>& scratch) const {
-    scratch.histogram.assign(static_cast<size_t>(end - begin), steps_.empty() ? 0 : -1);
+    scratch.histogram.assign(to_size(end - begin), steps_.empty() ? 0 : -1);
     if (!steps_.empty()) lead(begin, end, scratch);
     scratch.member.clear();
     for (int64_t i = 0; i < end - begin; ++i)
-      if (scratch.histogram[static_cast<size_t>(i)] >= 0) scratch.member.push_back(static_cast<int32_t>(i));
-    const auto n = static_cast<int64_t>(scratch.member.size());
+      if (scratch.histogram[to_size(i)] >= 0) scratch.member.push_back(static_cast<int32_t>(i));
+    const auto n = signed_size(scratch.member);
     scratch.values.resize(scratch.member.size());
     scratch.place.resize(scratch.member.size());
     if (rows_.target.is_numbers()) prepare_numbers(begin, scratch);
@@ -76,10 +78,10 @@ class Counter {
     for (int64_t i = 0; i < end - begin; ++i) {
       int32_t at = 0;
       while (at >= 0) {
-        const BinStep& step = steps_[static_cast<size_t>(at)];
+        const BinStep& step = steps_[to_size(at)];
         const T x = rows_.X(begin + i, step.feature);
         const bool left = std::isnan(x) ? step.missing_left : goes_left(step, x);
-        if (step.histogram[!left] >= 0) scratch.histogram[static_cast<size_t>(i)] = step.histogram[!left];
+        if (step.histogram[!left] >= 0) scratch.histogram[to_size(i)] = step.histogram[!left];
         at = step.step[!left];
       }
     }
@@ -87,21 +89,20 @@ class Counter {
 
   bool goes_left(const BinStep& step, T x) const {
     if (!step.categories.empty()) return has_category(step.categories, static_cast<int64_t>(x));
-    const int64_t start = edges_.start[static_cast<size_t>(step.feature)];
-    return step.position > 0 && x <= edges_.last[static_cast<size_t>(start + step.position - 1)];
+    const int64_t start = edges_.start[to_size(step.feature)];
+    return step.position > 0 && x <= edges_.last[to_size(start + step.position - 1)];
   }
 
   void add_column(int64_t begin, int64_t column, int64_t n, Scratch<T>& scratch) const {
-    const int64_t start = edges_.start[static_cast<size_t>(column)];
-    const int64_t bins = edges_.start[static_cast<size_t>(column) + 1] - start - 1;
-    for (int64_t i = 0; i < n; ++i)
-      scratch.values[static_cast<size_t>(i)] = rows_.X(begin + scratch.member[static_cast<size_t>(i)], column);
+    const int64_t start = edges_.start[to_size(column)];
+    const int64_t bins = edges_.start[to_size(column) + 1] - start - 1;
+    for (int64_t i = 0; i < n; ++i) scratch.values[to_size(i)] = rows_.X(begin + scratch.member[to_size(i)], column);
     find_places(edges_.last.data() + start, bins, scratch.values.data(), n, scratch.place.data());
     const int64_t stride = edges_.places() * (sums_ + 1), counts = edges_.places() * sums_;
     for (int64_t i = 0; i < n; ++i) {
-      const auto at = static_cast<size_t>(i), row = static_cast<size_t>(begin + scratch.member[at]);
+      const auto at = to_size(i), row = to_size(begin + scratch.member[at]);
       const int64_t place = start + (std::isnan(scratch.values[at]) ? bins : scratch.place[at]);
-      const int32_t number = scratch.histogram[static_cast<size_t>(scratch.member[at])];
+      const int32_t number = scratch.histogram[to_size(scratch.member[at])];
       double* histogram = scratch.found.sums.data() + number * stride;
       if (outputs_ == 0) {
         histogram[place * sums_ + rows_.target.label[row]] += rows_.target.weight_of(static_cast<uint32_t>(row));
@@ -116,7 +117,7 @@ class Counter {
 
   // The smallest number of each output and the smallest negated one, by place.
   void widen(std::vector<double>& extremes, int64_t place, size_t row) const {
-    double* low = extremes.data() + static_cast<size_t>(place) * 2 * outputs_;
+    double* low = extremes.data() + to_size(place) * 2 * outputs_;
     for (size_t j = 0; j < outputs_; ++j) {
       const double y = rows_.target.number[row * outputs_ + j];
       low[j] = std::min(low[j], y);
@@ -129,7 +130,7 @@ class Counter {
     std::vector<double> values(outputs_);
     for (const int32_t member : scratch.member) {
       const auto row = static_cast<uint32_t>(begin + member);
-      const NumberGrid& grid = *grids_[static_cast<size_t>(scratch.histogram[static_cast<size_t>(member)])];
+      const NumberGrid& grid = *grids_[to_size(scratch.histogram[to_size(member)])];
       const double weight = rows_.target.weight_of(row);
       const double* y = rows_.target.number.data() + row * outputs_;
       scratch.added.push_back(weight);
@@ -161,13 +162,13 @@ Histograms count_bins(const CountedRows<T>& rows, const BinEdges<T>& edges, cons
   const Counter<T> counter(rows, edges, route, criterion);
   Histograms found = counter.empty();
   // Large histograms are not kept once for every thread.
-  const bool alone = found.sums.size() * static_cast<size_t>(pool.threads()) > kMostNumbersOfThreads;
-  std::vector<Scratch<T>> scratch(alone ? 1 : static_cast<size_t>(pool.threads()));
+  const bool alone = found.sums.size() * to_size(pool.threads()) > kMostNumbersOfThreads;
+  std::vector<Scratch<T>> scratch(alone ? 1 : to_size(pool.threads()));
   for (auto& mine : scratch) mine.found = found;
   const int64_t tiles = (rows.X.rows + kTileRows - 1) / kTileRows;
   const auto add = [&](int64_t tile, int thread) {
     control.check();
-    counter.add(tile * kTileRows, std::min((tile + 1) * kTileRows, rows.X.rows), scratch[static_cast<size_t>(thread)]);
+    counter.add(tile * kTileRows, std::min((tile + 1) * kTileRows, rows.X.rows), scratch[to_size(thread)]);
   };
   if (alone) {
     for (int64_t tile = 0; tile < tiles; ++tile) add(tile, 0);
@@ -184,26 +185,25 @@ Histograms count_bins(const CountedRows<T>& rows, const BinEdges<T>& edges, cons
 
 template <class T>
 std::vector<T> smallest_in_bins(const Matrix<T>& X, const BinEdges<T>& edges, Pool& pool, const Control& control) {
-  std::vector<T> smallest(static_cast<size_t>(edges.places()), std::numeric_limits<T>::infinity());
+  std::vector<T> smallest(to_size(edges.places()), std::numeric_limits<T>::infinity());
   pool.parallel_for(edges.columns(), [&](int64_t column, int) {
-    const int64_t start = edges.start[static_cast<size_t>(column)];
-    const int64_t bins = edges.start[static_cast<size_t>(column) + 1] - start - 1;
+    const int64_t start = edges.start[to_size(column)];
+    const int64_t bins = edges.start[to_size(column) + 1] - start - 1;
     std::vector<T> values(kTileRows);
     std::vector<int32_t> place(kTileRows);
     for (int64_t begin = 0; begin < X.rows; begin += kTileRows) {
       control.check();
       const int64_t n = std::min(kTileRows, X.rows - begin);
-      for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = X(begin + i, column) + 0;  // -0 and 0 are one
+      for (int64_t i = 0; i < n; ++i) values[to_size(i)] = X(begin + i, column) + 0;  // -0 and 0 are one
       find_places(edges.last.data() + start, bins, values.data(), n, place.data());
-      for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-        T& low = smallest[static_cast<size_t>(start + place[i])];
+      for (size_t i = 0; i < to_size(n); ++i) {
+        T& low = smallest[to_size(start + place[i])];
         low = values[i] < low ? values[i] : low;
       }
     }
   });
   for (int64_t column = 0; column < edges.columns(); ++column)  // beyond the last bin
-    smallest[static_cast<size_t>(edges.start[static_cast<size_t>(column) + 1] - 1)] =
-        std::numeric_limits<T>::infinity();
+    smallest[to_size(edges.start[to_size(column) + 1] - 1)] = std::numeric_limits<T>::infinity();
   return smallest;
 }
 
@@ -213,7 +213,7 @@ std::vector<double> count_digits(const Matrix<T>& X, int64_t column, std::span<c
   constexpr int kDigitBits = 8;
   constexpr int kSignPlace = static_cast<int>(8 * sizeof(Key)) - 1;
   constexpr Key sign = Key{1} << kSignPlace;
-  const auto size = static_cast<int64_t>(prefixes.size());
+  const auto size = signed_size(prefixes);
   std::vector<double> counts(prefixes.size() << kDigitBits, 0.0);
   std::vector<Key> digits(kTileRows), heads(kTileRows);
   std::vector<int32_t> place(kTileRows);
@@ -224,17 +224,17 @@ std::vector<double> count_digits(const Matrix<T>& X, int64_t column, std::span<c
       const T x = X(i, column) + 0;
       if (std::isnan(x)) continue;
       const Key bits = std::bit_cast<Key>(x), key = (bits & sign) != 0 ? ~bits : bits | sign;
-      const auto at = static_cast<size_t>(n++);
+      const auto at = to_size(n++);
       digits[at] = key >> shift;
       // A shift by all bits would be undefined; the first digit has one prefix, 0.
       heads[at] = shift + kDigitBits > kSignPlace ? 0 : key >> (shift + kDigitBits);
       row[at] = i;
     }
     find_places(prefixes.data(), size, heads.data(), n, place.data());
-    for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
-      if (place[i] >= size || prefixes[static_cast<size_t>(place[i])] != heads[i]) continue;
-      const size_t cell = (static_cast<size_t>(place[i]) << kDigitBits) + static_cast<size_t>(digits[i] & 0xff);
-      counts[cell] += weight.empty() ? 1.0 : weight[static_cast<size_t>(row[i])];
+    for (size_t i = 0; i < to_size(n); ++i) {
+      if (place[i] >= size || prefixes[to_size(place[i])] != heads[i]) continue;
+      const size_t cell = (to_size(place[i]) << kDigitBits) + to_size(digits[i] & 0xff);
+      counts[cell] += weight.empty() ? 1.0 : weight[to_size(row[i])];
     }
   }
   return counts;

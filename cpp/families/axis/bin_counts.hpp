@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "data/matrix.hpp"
 #include "data/target.hpp"
@@ -21,7 +22,7 @@ struct BinEdges {
       start;            // first place of each column, then the number of places; one place is for missing numbers
   std::vector<T> last;  // by place; that of a missing number is not used
 
-  int64_t columns() const { return static_cast<int64_t>(start.size()) - 1; }
+  int64_t columns() const { return signed_size(start) - 1; }
   int64_t places() const { return start.back(); }
 };
 

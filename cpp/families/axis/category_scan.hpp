@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/index.hpp"
 #include "families/axis/axis.hpp"
 #include "families/axis/column_scan.hpp"
 
@@ -85,7 +86,7 @@ struct CategoryScan {
     size_t before = 0;
     for (const uint32_t category : present) {
       next[category] = before;
-      before += static_cast<size_t>(scratch.counts[category]);
+      before += to_size(scratch.counts[category]);
     }
     auto& order = scratch.order;
     order.resize(ordered.size());
@@ -99,7 +100,7 @@ struct CategoryScan {
     if (cut.gain < 0) return cut;
     Best best{cut.gain, 0};
     for (int64_t left = 0; left < cut.position; ++best.position)
-      left += scratch.counts[present[static_cast<size_t>(best.position)]];
+      left += scratch.counts[present[to_size(best.position)]];
     keep(cut, column.bins, best, present);
     return cut;
   }
@@ -142,7 +143,7 @@ struct CategoryScan {
     double left = 0;
     bool missing_left = false;
     for (int64_t i = 0; i < best.position; ++i) {
-      const uint32_t category = sequence[static_cast<size_t>(i)];
+      const uint32_t category = sequence[to_size(i)];
       left += weight(category);
       missing_left |= category == categories;
     }
@@ -154,7 +155,7 @@ struct CategoryScan {
     if (cut.missing_left)
       for (uint32_t category = 0; category < categories; ++category)
         if (scratch.counts[category] == 0) put(category);
-    for (int64_t i = 0; i < best.position; ++i) put(sequence[static_cast<size_t>(i)]);
+    for (int64_t i = 0; i < best.position; ++i) put(sequence[to_size(i)]);
   }
 };
 

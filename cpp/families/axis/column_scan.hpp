@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/index.hpp"
 #include "families/axis/axis.hpp"
 
 namespace boscage {
@@ -73,8 +74,7 @@ struct ColumnScan {
     if constexpr (kRanks) {
       return few_rows(column, node_rows);
     } else {
-      if (node_rows.size() * 8 < static_cast<size_t>(column.bins) * view.total.size())
-        return few_rows(column, node_rows);
+      if (node_rows.size() * 8 < to_size(column.bins) * view.total.size()) return few_rows(column, node_rows);
       count(column, node_rows);
       return counted(column.bins);
     }
@@ -125,7 +125,7 @@ struct ColumnScan {
       }
     }
     if (cut.gain >= 0) {
-      auto next = static_cast<size_t>(cut.position);
+      auto next = to_size(cut.position);
       while (next < bins && scratch.counts[next] == 0) ++next;
       cut.next_bin = static_cast<int64_t>(next);
     }
@@ -189,11 +189,11 @@ struct ColumnScan {
       rows.add(entries[i] & kRowMask, view.local, sums.data() + groups * k);
       rows.take(entries[i] & kRowMask, view.local, left.data());
     }
-    scratch.counts[zero] = view.rows - static_cast<int64_t>(entries.size());
+    scratch.counts[zero] = view.rows - signed_size(entries);
     std::copy(left.begin(), left.end(), sums.begin() + static_cast<std::ptrdiff_t>(zero * k));
     Cut cut = counted(groups);
     if (cut.gain < 0) return cut;
-    const auto last = static_cast<size_t>(cut.position);  // from groups to entries that go left
+    const auto last = to_size(cut.position);  // from groups to entries that go left
     cut.zeros_left = zero < last;
     cut.position = 0;
     for (size_t group = 0; group < last; ++group) cut.position += group == zero ? 0 : scratch.counts[group];
@@ -216,7 +216,7 @@ struct ColumnScan {
     }
     Cut cut = scan_order(scratch.order, present);
     if (cut.gain >= 0) {
-      const auto at = static_cast<size_t>(cut.position);
+      const auto at = to_size(cut.position);
       cut.next_bin = at < present ? static_cast<int64_t>(scratch.keys[at] >> 32) : column.bins;
       cut.position = static_cast<int64_t>(scratch.keys[at - 1] >> 32) + 1;
     }

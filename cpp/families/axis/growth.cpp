@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/index.hpp"
 #include "families/axis/axis.hpp"
 
 namespace boscage {
@@ -35,29 +36,27 @@ void AxisSearch::divide(int32_t id, Child left, Child right, std::vector<AxisScr
                         Pool* inner) {
   is_sparse() ? divide_sparse(id, left, right, scratch, thread, inner)
               : divide_sorted(id, left, right, scratch, thread, inner);
-  rows_.divide(id, left.id, right.id, scratch[static_cast<size_t>(thread)].moved);
+  rows_.divide(id, left.id, right.id, scratch[to_size(thread)].moved);
 }
 
 void AxisSearch::divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread,
                                Pool* inner) {
   const Segment segment = rows_.segment(id);
-  const auto& features = *open_[static_cast<size_t>(id)].features;
+  const auto& features = *open_[to_size(id)].features;
   const auto divide_one = [&](size_t i, AxisScratch& mine) {
     control_.check();
-    Column& column = columns_[static_cast<size_t>(features[i])];
+    Column& column = columns_[to_size(features[i])];
     if (column.kind != Column::Kind::sorted) return;
-    divide_column(
-        std::span(column.order).subspan(static_cast<size_t>(segment.begin), static_cast<size_t>(segment.size())),
-        rows_.goes_left(), right.is_open, mine.moved);
+    divide_column(std::span(column.order).subspan(to_size(segment.begin), to_size(segment.size())), rows_.goes_left(),
+                  right.is_open, mine.moved);
   };
   if (inner == nullptr) {
-    for (size_t i = 0; i < features.size(); ++i) divide_one(i, scratch[static_cast<size_t>(thread)]);
+    for (size_t i = 0; i < features.size(); ++i) divide_one(i, scratch[to_size(thread)]);
   } else {
-    inner->parallel_for(static_cast<int64_t>(features.size()), [&](int64_t i, int worker) {
-      divide_one(static_cast<size_t>(i), scratch[static_cast<size_t>(worker)]);
-    });
+    inner->parallel_for(signed_size(features),
+                        [&](int64_t i, int worker) { divide_one(to_size(i), scratch[to_size(worker)]); });
   }
-  open_[static_cast<size_t>(left.id)] = open_[static_cast<size_t>(right.id)] = open_[static_cast<size_t>(id)];
+  open_[to_size(left.id)] = open_[to_size(right.id)] = open_[to_size(id)];
 }
 
 namespace {
@@ -73,7 +72,7 @@ std::pair<SparseSlice, SparseSlice> divide_slice(const SparseSlice& slice, std::
   };
   SparseSlice left{slice.begin, count_left(0, slice.negative), count_left(slice.negative, slice.positive),
                    count_left(slice.present(), slice.missing)};
-  const SparseSlice right{slice.begin + static_cast<int64_t>(left.size()), slice.negative - left.negative,
+  const SparseSlice right{slice.begin + signed_size(left), slice.negative - left.negative,
                           slice.positive - left.positive, slice.missing - left.missing};
   if (left.size() > 0 && right.size() > 0) divide_column(entries, goes_left, right_open, moved);
   return {left, right};
@@ -87,18 +86,18 @@ void AxisSearch::divide_sparse(int32_t id, Child left, Child right, std::vector<
     std::vector<int32_t> features;
     std::vector<SparseSlice> slices;
   };
-  const NodeColumns whole = std::move(open_[static_cast<size_t>(id)]);  // nobody looks at a divided node again
-  open_[static_cast<size_t>(id)] = {};
+  const NodeColumns whole = std::move(open_[to_size(id)]);  // nobody looks at a divided node again
+  open_[to_size(id)] = {};
   const auto& features = *whole.features;
   const size_t together = inner == nullptr ? std::max<size_t>(1, features.size()) : columns_together();
   std::vector<std::array<Part, 2>> parts((features.size() + together - 1) / together);
   const auto divide_chunk = [&](int64_t chunk, int worker) {
-    auto& mine = parts[static_cast<size_t>(chunk)];
-    const size_t begin = static_cast<size_t>(chunk) * together, end = std::min(features.size(), begin + together);
+    auto& mine = parts[to_size(chunk)];
+    const size_t begin = to_size(chunk) * together, end = std::min(features.size(), begin + together);
     for (size_t i = begin; i < end; ++i) {
       if (i % 64 == 0) control_.check();
       const auto sides = divide_slice(whole.slices[i], entries(whole.slices[i]), rows_.goes_left(), right.is_open,
-                                      scratch[static_cast<size_t>(worker)].moved);
+                                      scratch[to_size(worker)].moved);
       const auto keep = [&](Part& part, const SparseSlice& slice, bool is_open) {
         if (!is_open || slice.size() == 0) return;
         part.features.push_back(features[i]);
@@ -111,11 +110,11 @@ void AxisSearch::divide_sparse(int32_t id, Child left, Child right, std::vector<
   if (inner == nullptr) {
     for (size_t chunk = 0; chunk < parts.size(); ++chunk) divide_chunk(static_cast<int64_t>(chunk), thread);
   } else {
-    inner->parallel_for(static_cast<int64_t>(parts.size()), divide_chunk);
+    inner->parallel_for(signed_size(parts), divide_chunk);
   }
   for (const size_t side : {size_t{0}, size_t{1}}) {
     auto kept = std::make_shared<std::vector<int32_t>>();
-    NodeColumns& child = open_[static_cast<size_t>(side == 0 ? left.id : right.id)];
+    NodeColumns& child = open_[to_size(side == 0 ? left.id : right.id)];
     for (auto& part : parts) {
       kept->insert(kept->end(), part[side].features.begin(), part[side].features.end());
       child.slices.insert(child.slices.end(), part[side].slices.begin(), part[side].slices.end());
@@ -148,12 +147,12 @@ std::vector<Family> families(const Grower& grower, const std::vector<Request>& r
 }  // namespace
 
 void grow_in_memory(Grower& grower, AxisSearch& search, Pool& pool, Control& control) {
-  std::vector<AxisScratch> scratch(static_cast<size_t>(pool.threads()));
+  std::vector<AxisScratch> scratch(to_size(pool.threads()));
   std::vector<Request> requests;
   while (!(requests = grower.ask()).empty()) {
     int32_t last = 0;
     for (const Request& request : requests) last = std::max(last, request.node);
-    search.reserve_nodes(static_cast<size_t>(last) + 2);
+    search.reserve_nodes(to_size(last) + 2);
     std::vector<Proposal> answers(requests.size());
     const auto all = families(grower, requests);
     const auto answer = [&](const Family& family, int thread, Pool* inner) {
@@ -174,8 +173,8 @@ void grow_in_memory(Grower& grower, AxisSearch& search, Pool& pool, Control& con
         answer(all[i], 0, pool.threads() > 1 ? &pool : nullptr);
       }
     }
-    pool.parallel_for(static_cast<int64_t>(small.size()),
-                      [&](int64_t i, int thread) { answer(all[small[static_cast<size_t>(i)]], thread, nullptr); });
+    pool.parallel_for(signed_size(small),
+                      [&](int64_t i, int thread) { answer(all[small[to_size(i)]], thread, nullptr); });
     for (size_t i = 0; i < requests.size(); ++i) {
       grower.tell(requests[i].node, std::move(answers[i]));
       control.advance(1);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "families/oblique/plane_search.hpp"
 
 namespace boscage {
@@ -90,7 +91,7 @@ class Descent {
   }
 
   void shrink(std::vector<double>& theta) const {
-    const double squares = dot(theta.data(), theta.data(), static_cast<int64_t>(theta.size()));
+    const double squares = dot(theta.data(), theta.data(), signed_size(theta));
     if (squares <= options_.nu) return;
     for (double& value : theta) value *= std::sqrt(options_.nu / squares);
   }
@@ -110,7 +111,7 @@ void Co2::search(const ObliqueData& data, NodeOffers& offers, Pool*, const Contr
   Plane plane(columns, offers.node(), offers.scratch);
   search.place(plane, 0);
   auto theta = plane.theta();
-  const double length = std::sqrt(dot(theta.data(), theta.data(), static_cast<int64_t>(theta.size())));
+  const double length = std::sqrt(dot(theta.data(), theta.data(), signed_size(theta)));
   if (length > 1)
     for (double& value : theta) value /= length;
   const double gain = Descent(columns, offers.node(), options_).run(theta, deadline_, control);

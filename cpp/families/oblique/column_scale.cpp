@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 namespace {
@@ -26,14 +28,14 @@ struct Ranges {
 
 template <class T>
 void add_row(const Matrix<T>& X, int64_t row, Ranges& ranges, std::vector<int64_t>&) {
-  for (int64_t j = 0; j < X.columns; ++j) ranges.add(static_cast<size_t>(j), static_cast<double>(X(row, j)));
+  for (int64_t j = 0; j < X.columns; ++j) ranges.add(to_size(j), static_cast<double>(X(row, j)));
 }
 
 template <class T, class Index>
 void add_row(const SparseRows<T, Index>& X, int64_t row, Ranges& ranges, std::vector<int64_t>& stored) {
   const auto [begin, end] = X.range(row);
   for (int64_t k = begin; k < end; ++k) {
-    const auto column = static_cast<size_t>(X.column(k));
+    const auto column = to_size(X.column(k));
     ranges.add(column, static_cast<double>(X.data[k]));
     ++stored[column];
   }
@@ -46,13 +48,13 @@ constexpr bool kIsSparse<SparseRows<T, Index>> = true;
 
 template <class Rows>
 Ranges ranges_of(const Rows& X, std::span<const double> weight, const Control& control) {
-  const auto columns = static_cast<size_t>(X.columns);
+  const auto columns = to_size(X.columns);
   Ranges ranges(columns);
   std::vector<int64_t> stored(kIsSparse<Rows> ? columns : 0, 0);
   int64_t rows = 0;
   for (int64_t row = 0; row < X.rows; ++row) {
     if (row % kRowsPerCheck == 0) control.check();
-    if (!weight.empty() && !(weight[static_cast<size_t>(row)] > 0)) continue;
+    if (!weight.empty() && !(weight[to_size(row)] > 0)) continue;
     ++rows;
     add_row(X, row, ranges, stored);
   }

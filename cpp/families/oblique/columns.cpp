@@ -6,12 +6,13 @@
 #include <unordered_set>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "base/rng.hpp"
 
 namespace boscage {
 
 ScaledColumns::ScaledColumns(const ObliqueData& data, std::span<const uint32_t> rows)
-    : rows_(rows.size()), columns_(static_cast<size_t>(data.columns())) {
+    : rows_(rows.size()), columns_(to_size(data.columns())) {
   std::visit([&](const auto& X) { keep(X, data.scaling, rows); }, data.X);
 }
 
@@ -31,7 +32,7 @@ void ScaledColumns::keep(const SparseRows<T, Index>& X, const Scaling& scaling, 
   const auto for_entries = [&](const auto& use) {
     for (size_t i = 0; i < rows_; ++i) {
       const auto [begin, end] = X.range(rows[i]);
-      for (int64_t k = begin; k < end; ++k) use(i, static_cast<size_t>(X.column(k)), static_cast<double>(X.data[k]));
+      for (int64_t k = begin; k < end; ++k) use(i, to_size(X.column(k)), static_cast<double>(X.data[k]));
     }
   };
   offsets_.assign(columns_ + 1, 0);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 #include "families/oblique/plane_search.hpp"
 

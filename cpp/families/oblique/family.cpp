@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "families/oblique/lookahead.hpp"
 
 namespace boscage {
@@ -33,9 +34,9 @@ double score_of(const Matrix<T>& X, const Scaling& scaling, uint32_t row, const 
                 std::vector<double>& buffer) {
   double score = 0;
   if (dot_in_place(X, {&row, 1}, weights, &score) && score == score) return score;  // no value is missing
-  buffer.resize(static_cast<size_t>(X.columns));
+  buffer.resize(to_size(X.columns));
   for (int64_t j = 0; j < X.columns; ++j)
-    buffer[static_cast<size_t>(j)] = scaling.plain(static_cast<double>(X(row, j)), static_cast<size_t>(j));
+    buffer[to_size(j)] = scaling.plain(static_cast<double>(X(row, j)), to_size(j));
   return dot(weights, buffer.data(), X.columns);
 }
 
@@ -46,7 +47,7 @@ double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t 
   const auto [begin, end] = X.range(row);
   for (int64_t k = begin; k < end; ++k) {
     const int64_t j = X.column(k);
-    sum.add(j, scaling.plain(static_cast<double>(X.data[k]), static_cast<size_t>(j)) * weights[j]);
+    sum.add(j, scaling.plain(static_cast<double>(X.data[k]), to_size(j)) * weights[j]);
   }
   return sum.total();
 }
@@ -54,7 +55,7 @@ double score_of(const SparseRows<T, Index>& X, const Scaling& scaling, uint32_t 
 template <class T>
 std::vector<uint32_t> columns_that_vary(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows,
                                         const Control& control) {
-  const auto d = static_cast<size_t>(X.columns);
+  const auto d = to_size(X.columns);
   std::vector<uint32_t> same(d), vary;
   for (uint32_t j = 0; j < d; ++j) same[j] = j;
   const auto value = [&](size_t i, uint32_t j) { return scaling.plain(static_cast<double>(X(rows[i], j)), j); };
@@ -79,12 +80,12 @@ std::vector<uint32_t> columns_that_vary(const SparseRows<T, Index>& X, const Sca
     size_t count = 0;
     bool differs = false;
   };
-  std::vector<Seen> seen(static_cast<size_t>(X.columns));
+  std::vector<Seen> seen(to_size(X.columns));
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i % kRowsPerCheck == 0) control.check();
     const auto [begin, end] = X.range(rows[i]);
     for (int64_t k = begin; k < end; ++k) {
-      const auto j = static_cast<size_t>(X.column(k));
+      const auto j = to_size(X.column(k));
       const double value = scaling.plain(static_cast<double>(X.data[k]), j);
       Seen& column = seen[j];
       if (column.count++ == 0) column.first = value;
@@ -141,14 +142,14 @@ void NodeOffers::read_column(int64_t column, std::vector<double>& values) const 
   std::visit(
       [&](const auto& X) {
         for (size_t i = 0; i < rows_.size(); ++i)
-          values[i] = data_.scaling.plain(static_cast<double>(X(rows_[i], column)), static_cast<size_t>(column));
+          values[i] = data_.scaling.plain(static_cast<double>(X(rows_[i], column)), to_size(column));
       },
       data_.X);
 }
 
 // Cuts along theta into `measured`, the scores in scores_; false if there is no valid cut.
 bool NodeOffers::measure(std::span<const double> theta, double bias, MeasuredTest& measured) {
-  const auto d = static_cast<size_t>(data_.columns());
+  const auto d = to_size(data_.columns());
   weights_.resize(d);
   double shift = 0;
   for (size_t j = 0; j < d; ++j) {
@@ -204,7 +205,7 @@ double NodeOffers::offer_axis() {
   }
   if (feature < 0) return -1;
   read_column(feature, scores_);
-  const auto column = static_cast<size_t>(feature);
+  const auto column = to_size(feature);
   MeasuredTest measured;
   measured.test.feature = static_cast<int32_t>(feature);
   measured.test.threshold = threshold_of(data_.X, best);
@@ -212,7 +213,7 @@ double NodeOffers::offer_axis() {
   if (data_.linear_only) {
     measured.test.feature = kLinear;
     measured.test.missing_left = false;
-    measured.test.weights.assign(static_cast<size_t>(data_.columns()), 0.0);
+    measured.test.weights.assign(to_size(data_.columns()), 0.0);
     measured.test.weights[column] = 1.0;
   }
   if (!cutter_.measure(scores_, measured.test.threshold, measured)) return -1;
@@ -246,7 +247,7 @@ std::vector<uint32_t> varying_columns(const ObliqueData& data, std::span<const u
 bool goes_left(const ObliqueData& data, const Test& test, uint32_t row, std::vector<double>& buffer) {
   return std::visit(
       [&](const auto& X) {
-        const auto column = static_cast<size_t>(std::max(test.feature, 0));
+        const auto column = to_size(std::max(test.feature, 0));
         const double score = test.feature == kLinear
                                  ? score_of(X, data.scaling, row, test.weights.data(), buffer)
                                  : data.scaling.plain(static_cast<double>(X(row, test.feature)), column);
@@ -270,15 +271,15 @@ class Placer {
     if (rows_.is_placed(id)) return;
     const int32_t parent = grower_.node(id).parent;
     place(parent);
-    if (static_cast<size_t>(parent) >= marked_.size() || !marked_[static_cast<size_t>(parent)])
+    if (to_size(parent) >= marked_.size() || !marked_[to_size(parent)])
       for (const uint32_t row : rows_.rows(parent))
         rows_.goes_left()[row] = goes_left(data_, grower_.test(parent), row, buffer_);
     rows_.divide(parent, grower_.node(parent).left, grower_.node(parent).right, scratch_);
   }
 
   void set_marked(int32_t id) {
-    if (marked_.size() <= static_cast<size_t>(id)) marked_.resize(static_cast<size_t>(id) + 1, false);
-    marked_[static_cast<size_t>(id)] = true;
+    if (marked_.size() <= to_size(id)) marked_.resize(to_size(id) + 1, false);
+    marked_[to_size(id)] = true;
   }
 
  private:
@@ -336,8 +337,7 @@ void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const
         alone.push_back(i);
       }
     }
-    pool.parallel_for(static_cast<int64_t>(alone.size()),
-                      [&](int64_t i, int) { answer(alone[static_cast<size_t>(i)], nullptr); });
+    pool.parallel_for(signed_size(alone), [&](int64_t i, int) { answer(alone[to_size(i)], nullptr); });
     for (size_t i = 0; i < requests.size(); ++i) {
       if (answers[i].tests.size() == 1) placer.set_marked(requests[i].node);
       grower.tell(requests[i].node, std::move(answers[i]));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "base/rng.hpp"
 #include "numeric/linear_algebra.hpp"
 
@@ -106,7 +107,7 @@ void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inne
   if (!offers.has_test()) return;  // all rows are one point, or no side is large enough
   const ScaledColumns columns(data, offers.rows());
   const size_t d = columns.columns();
-  std::vector<CutScratch> scratch(inner ? static_cast<size_t>(inner->threads()) : 1);
+  std::vector<CutScratch> scratch(inner ? to_size(inner->threads()) : 1);
   std::vector<std::vector<double>> scores(scratch.size()), places(scratch.size());
   std::vector<double> best_direction(d), along, projections;
   double best_gain = offers.best_gain();
@@ -129,8 +130,7 @@ void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inne
     if (inner == nullptr) {
       for (size_t j = 0; j < d; ++j) cut(j, 0);
     } else {
-      inner->parallel_for(static_cast<int64_t>(d),
-                          [&](int64_t j, int thread) { cut(static_cast<size_t>(j), static_cast<size_t>(thread)); });
+      inner->parallel_for(static_cast<int64_t>(d), [&](int64_t j, int thread) { cut(to_size(j), to_size(thread)); });
     }
     for (size_t best = 0; best < d; ++best) {
       if (!offers.node().is_better(gains[best], best_gain)) continue;

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "families/oblique/columns.hpp"
 #include "families/oblique/soft/two_levels.hpp"
 #include "numeric/linear_algebra.hpp"
@@ -253,7 +254,7 @@ class LookAhead {
 
   // The most frequent class of each hard leaf; false if some class has none.
   bool label_leaves(const Vector& theta, std::array<uint32_t, 4>& leaf_class) {
-    const auto classes = static_cast<size_t>(node_.node().classes());
+    const auto classes = to_size(node_.node().classes());
     std::array<Vector, 3> scores;
     for (size_t t = 0; t < 3; ++t) columns_.score(std::span(theta).subspan(t * (d() + 1), d() + 1), scores[t]);
     std::array<Vector, 4> weight;
@@ -266,7 +267,7 @@ class LookAhead {
     for (size_t leaf = 0; leaf < 4; ++leaf) {
       const auto most = std::max_element(weight[leaf].begin(), weight[leaf].end()) - weight[leaf].begin();
       leaf_class[leaf] = static_cast<uint32_t>(most);
-      has_leaf[static_cast<size_t>(most)] = true;
+      has_leaf[to_size(most)] = true;
     }
     return std::find(has_leaf.begin(), has_leaf.end(), false) == has_leaf.end();
   }
@@ -302,7 +303,7 @@ class LookAhead {
 }  // namespace
 
 std::vector<MeasuredTest> look_ahead(const ObliqueData& data, const NodeOffers& node, const Control& control) {
-  const auto d = static_cast<size_t>(data.columns());
+  const auto d = to_size(data.columns());
   if (d > kMostColumns || node.rows().size() < fewest_rows(d)) return {};
   if (LookAhead::is_over(data, control)) return {};
   return LookAhead(data, node, control).run();

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "numeric/expit.hpp"
 
 namespace boscage {
@@ -77,14 +78,14 @@ BOSCAGE_CLONES void add_class(const ClassRows& rows, int64_t columns, const doub
 
 // NaN is above no edge, as in a tree.
 size_t bin_of(const ObliqueTask& task, double score) {
-  return static_cast<size_t>(std::lower_bound(task.edges.begin(), task.edges.end(), score) - task.edges.begin());
+  return to_size(std::lower_bound(task.edges.begin(), task.edges.end(), score) - task.edges.begin());
 }
 
 }  // namespace
 
 size_t ObliquePass::size(const ObliqueTask& task) const {
-  const auto d = static_cast<size_t>(columns());
-  const auto classes = static_cast<size_t>(leaves[static_cast<size_t>(task.leaf)].classes);
+  const auto d = to_size(columns());
+  const auto classes = to_size(leaves[to_size(task.leaf)].classes);
   switch (task.wanted) {
     case Wanted::spread:
       return 2 * d;
@@ -105,10 +106,10 @@ size_t ObliquePass::size() const {
 
 template <class T>
 ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass)
-    : pass_(pass), half_(pass.scaling), row_(static_cast<size_t>(pass.columns())) {
+    : pass_(pass), half_(pass.scaling), row_(to_size(pass.columns())) {
   const auto link = [&](int32_t place) -> int32_t& {
-    if (link_of_place_.size() <= static_cast<size_t>(place)) link_of_place_.resize(static_cast<size_t>(place) + 1, -1);
-    return link_of_place_[static_cast<size_t>(place)];
+    if (link_of_place_.size() <= to_size(place)) link_of_place_.resize(to_size(place) + 1, -1);
+    return link_of_place_[to_size(place)];
   };
   for (size_t i = 0; i < pass.steps.size(); ++i) link(pass.steps[i].place) = static_cast<int32_t>(i);
   for (size_t i = 0; i < pass.leaves.size(); ++i) link(pass.leaves[i].place) = link_to_leaf(static_cast<int32_t>(i));
@@ -116,9 +117,9 @@ ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass)
   needs_.assign(pass.leaves.size(), 0);
   size_t offset = 0;
   for (const ObliqueTask& task : pass.tasks) {
-    ++first_task_[static_cast<size_t>(task.leaf) + 1];
+    ++first_task_[to_size(task.leaf) + 1];
     const bool is_counted = task.wanted == Wanted::mass || task.wanted == Wanted::cut;
-    needs_[static_cast<size_t>(task.leaf)] |= is_counted ? kPlain : kScaled;
+    needs_[to_size(task.leaf)] |= is_counted ? kPlain : kScaled;
     offset_.push_back(offset);
     offset += pass.size(task);
   }
@@ -127,57 +128,54 @@ ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass)
 
 template <class T>
 void ObliqueBlocks<T>::fill(const Matrix<T>& X, int64_t row, double* out) const {
-  for (int64_t j = 0; j < X.columns; ++j)
-    out[j] = pass_.scaling.plain(static_cast<double>(X(row, j)), static_cast<size_t>(j));
+  for (int64_t j = 0; j < X.columns; ++j) out[j] = pass_.scaling.plain(static_cast<double>(X(row, j)), to_size(j));
 }
 
 // The leaf that a row comes to, or -1.
 template <class T>
 int32_t ObliqueBlocks<T>::find_leaf(const Matrix<T>& X, int64_t row, int32_t* place) {
-  const auto known = static_cast<size_t>(place == nullptr ? 0 : *place);
+  const auto known = to_size(place == nullptr ? 0 : *place);
   int32_t link = known < link_of_place_.size() ? link_of_place_[known] : kNowhere;
   if (link >= 0) fill(X, row, row_.data());
   while (link >= 0) {
-    const ObliqueStep& step = pass_.steps[static_cast<size_t>(link)];
+    const ObliqueStep& step = pass_.steps[to_size(link)];
     if (place != nullptr) *place = step.place;
     link = step.next[dot(step.weights.data(), row_.data(), X.columns) > step.threshold];
   }
   if (link == kNowhere) return -1;
   const int32_t leaf = leaf_of_link(link);
-  if (place != nullptr) *place = pass_.leaves[static_cast<size_t>(leaf)].place;
+  if (place != nullptr) *place = pass_.leaves[to_size(leaf)].place;
   return leaf;
 }
 
 template <class T>
 void ObliqueBlocks<T>::order_by_leaf(const LabelledRows<T>& rows, int64_t begin, int64_t end, int32_t* places) {
-  std::vector<int32_t> leaf(static_cast<size_t>(end - begin));
+  std::vector<int32_t> leaf(to_size(end - begin));
   first_row_.assign(pass_.leaves.size() + 1, 0);
   for (int64_t i = begin; i < end; ++i) {
     const int32_t found = find_leaf(rows.X, i, places == nullptr ? nullptr : places + i);
-    leaf[static_cast<size_t>(i - begin)] = found;
+    leaf[to_size(i - begin)] = found;
     if (found < 0) continue;
-    if (pass_.leaves[static_cast<size_t>(found)].number[static_cast<size_t>(rows.y[static_cast<size_t>(i)])] < 0)
+    if (pass_.leaves[to_size(found)].number[to_size(rows.y[to_size(i)])] < 0)
       throw std::invalid_argument("a row came to a leaf that had none of its class before: the rows have changed.");
-    ++first_row_[static_cast<size_t>(found) + 1];
+    ++first_row_[to_size(found) + 1];
   }
   std::partial_sum(first_row_.begin(), first_row_.end(), first_row_.begin());
-  found_.resize(static_cast<size_t>(first_row_.back()));
+  found_.resize(to_size(first_row_.back()));
   std::vector<int64_t> next(first_row_.begin(), first_row_.end() - 1);
   for (int64_t i = begin; i < end; ++i) {
-    const int32_t at = leaf[static_cast<size_t>(i - begin)];
-    if (at >= 0) found_[static_cast<size_t>(next[static_cast<size_t>(at)]++)] = i;
+    const int32_t at = leaf[to_size(i - begin)];
+    if (at >= 0) found_[to_size(next[to_size(at)]++)] = i;
   }
 }
 
 template <class T>
 void ObliqueBlocks<T>::order_by_class(const LabelledRows<T>& rows, size_t leaf) {
   const ObliqueLeaf& here = pass_.leaves[leaf];
-  const auto mine = std::span(found_).subspan(static_cast<size_t>(first_row_[leaf]),
-                                              static_cast<size_t>(first_row_[leaf + 1] - first_row_[leaf]));
-  const auto number = [&](int64_t row) {
-    return static_cast<size_t>(here.number[static_cast<size_t>(rows.y[static_cast<size_t>(row)])]);
-  };
-  class_start_.assign(static_cast<size_t>(here.classes) + 1, 0);
+  const auto mine =
+      std::span(found_).subspan(to_size(first_row_[leaf]), to_size(first_row_[leaf + 1] - first_row_[leaf]));
+  const auto number = [&](int64_t row) { return to_size(here.number[to_size(rows.y[to_size(row)])]); };
+  class_start_.assign(to_size(here.classes) + 1, 0);
   for (const int64_t row : mine) ++class_start_[number(row) + 1];
   std::partial_sum(class_start_.begin(), class_start_.end(), class_start_.begin());
   std::vector<int64_t> next(class_start_.begin(), class_start_.end() - 1);
@@ -185,7 +183,7 @@ void ObliqueBlocks<T>::order_by_class(const LabelledRows<T>& rows, size_t leaf) 
   class_.resize(mine.size());
   for (const int64_t row : mine) {
     const size_t c = number(row);
-    const auto at = static_cast<size_t>(next[c]++);
+    const auto at = to_size(next[c]++);
     here_[at] = row;
     class_[at] = c;
   }
@@ -194,7 +192,7 @@ void ObliqueBlocks<T>::order_by_class(const LabelledRows<T>& rows, size_t leaf) 
 // Copies the leaf's rows: in the user's units, or scaled, as its tasks need them.
 template <class T>
 void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
-  const auto d = static_cast<size_t>(pass_.columns());
+  const auto d = to_size(pass_.columns());
   const size_t n = here_.size(), filled = (n + kLanes - 1) / kLanes * kLanes;
   const bool is_counted = needs_[leaf] & kPlain, is_summed = needs_[leaf] & kScaled;
   plain_.resize(is_counted ? n * d : 0);
@@ -202,7 +200,7 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
   weight_.resize(n);
   z_.assign(2 * filled, 0.0);
   for (size_t i = 0; i < n; ++i) {
-    weight_[i] = rows.weight.empty() ? 1.0 : rows.weight[static_cast<size_t>(here_[i])];
+    weight_[i] = rows.weight.empty() ? 1.0 : rows.weight[to_size(here_[i])];
     if (is_counted) fill(rows.X, here_[i], plain_.data() + i * d);
     if (!is_summed) continue;
     const T* row = rows.X.data + here_[i] * rows.X.row_stride;
@@ -217,8 +215,8 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
 
 template <class T>
 void ObliqueBlocks<T>::count(const ObliqueTask& task, double* out) const {
-  const auto d = static_cast<size_t>(pass_.columns());
-  const auto classes = static_cast<size_t>(pass_.leaves[static_cast<size_t>(task.leaf)].classes);
+  const auto d = to_size(pass_.columns());
+  const auto classes = to_size(pass_.leaves[to_size(task.leaf)].classes);
   double* counts = out + task.bins() * classes;
   for (size_t i = 0; i < here_.size(); ++i) {
     const size_t bin = bin_of(task, dot(task.vector.data(), plain_.data() + i * d, static_cast<int64_t>(d)));
@@ -233,12 +231,12 @@ void ObliqueBlocks<T>::count(const ObliqueTask& task, double* out) const {
 
 template <class T>
 void ObliqueBlocks<T>::answer(const ObliqueTask& task, double* out) {
-  const int64_t d = pass_.columns(), n = static_cast<int64_t>(here_.size());
+  const int64_t d = pass_.columns(), n = signed_size(here_);
   if (task.wanted == Wanted::mass || task.wanted == Wanted::cut) return count(task, out);
   if (task.wanted == Wanted::spread) {
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t j = 0; j < d; ++j) {
-        const double x = scaled_[static_cast<size_t>(i * d + j)], wx = weight_[static_cast<size_t>(i)] * x;
+        const double x = scaled_[to_size(i * d + j)], wx = weight_[to_size(i)] * x;
         out[j] += wx;
         out[d + j] += wx * x;
       }
@@ -272,17 +270,17 @@ void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, std::s
                  std::span<const double> per_unit, double* out) {
   const int64_t d = rows.X.columns;
   for (int64_t i = begin; i < end; ++i) {
-    const double weight = rows.weight.empty() ? 1.0 : rows.weight[static_cast<size_t>(i)];
+    const double weight = rows.weight.empty() ? 1.0 : rows.weight[to_size(i)];
     for (int64_t j = 0; j < d; ++j) {
       const auto x = static_cast<double>(rows.X(i, j));
       if (std::isnan(x)) continue;
       // Halves cannot overflow where x - shift could.
-      const double off = (0.5 * x - 0.5 * shift[static_cast<size_t>(j)]) * (2.0 * per_unit[static_cast<size_t>(j)]);
+      const double off = (0.5 * x - 0.5 * shift[to_size(j)]) * (2.0 * per_unit[to_size(j)]);
       out[j] += weight;
       out[d + j] += weight * off;
       out[2 * d + j] += weight * off * off;
     }
-    out[3 * d + rows.y[static_cast<size_t>(i)]] += weight;
+    out[3 * d + rows.y[to_size(i)]] += weight;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "data/matrix.hpp"
 #include "families/oblique/scaling.hpp"
 
@@ -54,7 +55,7 @@ struct ObliquePass {
   std::vector<ObliqueLeaf> leaves;
   std::vector<ObliqueTask> tasks;  // by leaf
 
-  int64_t columns() const { return static_cast<int64_t>(scaling.mean.size()); }
+  int64_t columns() const { return signed_size(scaling.mean); }
   size_t size(const ObliqueTask& task) const;
   size_t size() const;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/index.hpp"
+
 namespace boscage {
 
 std::span<const double> Plane::column(size_t j) const {
@@ -12,9 +14,9 @@ std::span<const double> Plane::column(size_t j) const {
 
 void Plane::start_at(const Test& test, const Scaling& scaling) {
   std::fill(theta_.begin(), theta_.end(), 0.0);
-  size_t column = static_cast<size_t>(std::max(test.feature, 0));
+  size_t column = to_size(std::max(test.feature, 0));
   if (test.feature == kLinear) {
-    column = static_cast<size_t>(std::find(test.weights.begin(), test.weights.end(), 1.0) - test.weights.begin());
+    column = to_size(std::find(test.weights.begin(), test.weights.end(), 1.0) - test.weights.begin());
   }
   theta_[column] = 1.0;
   theta_.back() = -scaling.scaled(test.threshold, column);

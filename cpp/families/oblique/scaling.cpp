@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/lanes.hpp"
 #include "numeric/pairwise_sum.hpp"
 
@@ -94,7 +95,7 @@ class ColumnSums<Matrix<T>> {
   // For every column the sum of weight * value(x, column) over the rows that are there, and their weight.
   std::vector<double> operator()(const Measured& value) {
     const int64_t d = X_.columns, width = 2 * d;
-    std::vector<double> parts(static_cast<size_t>(std::max<int64_t>(blocks_, 1) * width), 0.0);
+    std::vector<double> parts(to_size(std::max<int64_t>(blocks_, 1) * width), 0.0);
     for_blocks(blocks_, pool_.threads() > 1 ? &pool_ : nullptr, [&](int64_t block) {
       control_.check();
       double* sums = parts.data() + block * width;
@@ -117,8 +118,8 @@ class ColumnSums<Matrix<T>> {
     double sum = 0, weight = 0;
     for (int64_t row = begin; row < end; ++row) {
       const auto x = static_cast<double>(X_(row, column));
-      const double w = weight_.empty() ? 1.0 : weight_[static_cast<size_t>(row)];
-      if (!std::isnan(x)) sum += w * value(x, static_cast<size_t>(column));
+      const double w = weight_.empty() ? 1.0 : weight_[to_size(row)];
+      if (!std::isnan(x)) sum += w * value(x, to_size(column));
       if (!std::isnan(x)) weight += w;
       if (row < whole && (row - begin) % kRowsAtOnce != kRowsAtOnce - 1) continue;
       sums[column] += std::exchange(sum, 0.0);
@@ -141,16 +142,16 @@ class ColumnSums<SparseRows<T, Index>> {
       : X_(X), weight_(weight), control_(control) {}
 
   std::vector<double> operator()(const Measured& value) {
-    const auto d = static_cast<size_t>(X_.columns);
+    const auto d = to_size(X_.columns);
     std::vector<double> sums(2 * d, 0.0), present(d, 0.0), missing(d, 0.0);
     double all = 0;
     for (int64_t row = 0; row < X_.rows; ++row) {
       if (row % kBlockRows == 0) control_.check();
-      const double w = weight_.empty() ? 1.0 : weight_[static_cast<size_t>(row)];
+      const double w = weight_.empty() ? 1.0 : weight_[to_size(row)];
       const auto [begin, end] = X_.range(row);
       all += w;
       for (int64_t k = begin; k < end; ++k) {
-        const auto column = static_cast<size_t>(X_.column(k));
+        const auto column = to_size(X_.column(k));
         const auto x = static_cast<double>(X_.data[k]);
         (std::isnan(x) ? missing : present)[column] += w;
         if (!std::isnan(x)) sums[column] += w * value(x, column);
@@ -172,20 +173,20 @@ class ColumnSums<SparseRows<T, Index>> {
 // Powers of two near the largest number of each column: in these units no sum or square leaves the range of doubles.
 template <class T>
 std::vector<double> safe_units(const Matrix<T>& X) {
-  std::vector<double> units(static_cast<size_t>(X.columns), 1.0);
+  std::vector<double> units(to_size(X.columns), 1.0);
   for (int64_t j = 0; j < X.columns; ++j) {
     double largest = 0;
     for (int64_t row = 0; row < X.rows; ++row) largest = std::fmax(largest, std::abs(static_cast<double>(X(row, j))));
-    if (largest > 0) units[static_cast<size_t>(j)] = std::ldexp(1.0, std::clamp(std::ilogb(largest), -1000, 1000));
+    if (largest > 0) units[to_size(j)] = std::ldexp(1.0, std::clamp(std::ilogb(largest), -1000, 1000));
   }
   return units;
 }
 
 template <class T, class Index>
 std::vector<double> safe_units(const SparseRows<T, Index>& X) {
-  std::vector<double> largest(static_cast<size_t>(X.columns), 0.0);
+  std::vector<double> largest(to_size(X.columns), 0.0);
   for (int64_t k = 0; k < X.stored; ++k) {
-    double& most = largest[static_cast<size_t>(X.column(k))];
+    double& most = largest[to_size(X.column(k))];
     most = std::fmax(most, std::abs(static_cast<double>(X.data[k])));
   }
   for (double& value : largest) value = value > 0 ? std::ldexp(1.0, std::clamp(std::ilogb(value), -1000, 1000)) : 1.0;
@@ -215,7 +216,7 @@ template <class Rows>
 Range range_of(const Rows& X, std::span<const double> weight, int64_t column) {
   Range range;
   for (int64_t row = 0; row < X.rows; ++row)
-    if (weight.empty() || weight[static_cast<size_t>(row)] > 0) range.add(static_cast<double>(X(row, column)));
+    if (weight.empty() || weight[to_size(row)] > 0) range.add(static_cast<double>(X(row, column)));
   return range;
 }
 
@@ -237,7 +238,7 @@ void settle_far_columns(const Rows& X, std::span<const double> weight, const Con
     const auto average = [&](double centre, bool squared) {
       double sum = 0, all = 0;
       for (int64_t row = 0; row < X.rows; ++row) {
-        const double w = weight.empty() ? 1.0 : weight[static_cast<size_t>(row)];
+        const double w = weight.empty() ? 1.0 : weight[to_size(row)];
         const double off = (static_cast<double>(X(row, column)) - centre) / unit;
         if (off != off || !(w > 0)) continue;
         sum += w * (squared ? off * off : off);
@@ -255,7 +256,7 @@ void settle_far_columns(const Rows& X, std::span<const double> weight, const Con
 
 template <class Rows>
 Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnSums<Rows>& sums) {
-  const auto d = static_cast<size_t>(X.columns);
+  const auto d = to_size(X.columns);
   Scaling out(std::vector<double>(d, 0.0), std::vector<double>(d, 0.0), std::vector<double>(d, 0.0));
   std::vector<double> centre(d, 0.0), inverse(unit);  // of powers of two: products with them are exact
   for (double& value : inverse) value = 1.0 / value;
@@ -275,7 +276,7 @@ Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnS
 template <class Rows>
 Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, const Control& control) {
   ColumnSums<Rows> sums(X, weight, pool, control);
-  Scaling scaling = scaling_in_units(X, std::vector<double>(static_cast<size_t>(X.columns), 1.0), sums);
+  Scaling scaling = scaling_in_units(X, std::vector<double>(to_size(X.columns), 1.0), sums);
   if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(X), sums);
   settle_far_columns(X, weight, control, scaling);
   scaling.centre = scaling.mean;

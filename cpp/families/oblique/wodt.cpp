@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 #include "families/oblique/few_terms.hpp"
 #include "families/oblique/soft/dense_entropy.hpp"
@@ -56,7 +57,7 @@ class Search {
 
   void from_random(const std::vector<uint32_t>& columns) {
     auto entropy = objective(columns);
-    const size_t size = columns.size(), all = static_cast<size_t>(data_.columns()) + 1;
+    const size_t size = columns.size(), all = to_size(data_.columns()) + 1;
     const double length = start_length(options_.scale, size + 1);
     std::vector<double> start(size + 1);
     for (int s = 0; s < options_.n_init + kMoreStarts; ++s) {
@@ -81,7 +82,7 @@ class Search {
   }
 
   bool is_limited(const std::vector<uint32_t>& columns) const {
-    return options_.max_terms > 0 && columns.size() > static_cast<size_t>(options_.max_terms);
+    return options_.max_terms > 0 && columns.size() > to_size(options_.max_terms);
   }
 
   // Tests of a few columns, from a fit in all of them and from the best test of one column.
@@ -103,7 +104,7 @@ class Search {
                                 const auto slopes = entropy.gradient();
                                 return std::vector<double>(slopes.begin(), slopes.end());
                               }};
-    const auto most = static_cast<size_t>(options_.max_terms);
+    const auto most = to_size(options_.max_terms);
     const Terms best = search_few_terms(columns, {columns, found}, single(), most, steps);
     offer(best.columns, best.theta);
   }
@@ -120,7 +121,7 @@ class Search {
 
   // Weights of some columns among those of all.
   std::vector<double> spread(std::span<const uint32_t> columns, std::span<const double> theta) const {
-    std::vector<double> all(static_cast<size_t>(data_.columns()), 0.0);
+    std::vector<double> all(to_size(data_.columns()), 0.0);
     for (size_t j = 0; j < columns.size(); ++j) all[columns[j]] = theta[j];
     return all;
   }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace boscage::stochastic {
 
 namespace {
@@ -17,7 +19,7 @@ constexpr int64_t kTileNumbers = 1 << 12, kMostTileRows = 512;
 namespace {
 
 size_t centred_size(const SumShape& shape, const std::vector<double>& mean) {
-  return mean.empty() ? 0 : static_cast<size_t>(shape.decided()) * mean.size() + 1;
+  return mean.empty() ? 0 : to_size(shape.decided()) * mean.size() + 1;
 }
 
 }  // namespace
@@ -26,8 +28,7 @@ size_t Route::size(const SumShape& shape) const {
   if (steps.empty()) return root_mean.empty() ? shape.size() : centred_size(shape, root_mean);
   size_t numbers = 0;
   for (const RouteStep& step : steps) {
-    if (step.is_wanted)
-      numbers += shape.size() * (static_cast<size_t>(step.division.sum_left) + step.division.sum_right) + 2;
+    if (step.is_wanted) numbers += shape.size() * (to_size(step.division.sum_left) + step.division.sum_right) + 2;
     for (const auto& mean : step.mean) numbers += centred_size(shape, mean);
   }
   return numbers;
@@ -41,33 +42,33 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
       tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), kRouteRows, kMostTileRows) /
                  kRouteRows * kRouteRows),
       width_((frame.columns + kRouteLanes) / kRouteLanes * kRouteLanes),
-      members_(static_cast<size_t>(shape.channels())) {
+      members_(to_size(shape.channels())) {
   for (const RouteStep& step : route.steps) {
     sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
     for (const auto& mean : step.mean)
-      if (!mean.empty()) centred_.emplace_back(static_cast<size_t>(kBlockRows + kRouteRows));
+      if (!mean.empty()) centred_.emplace_back(to_size(kBlockRows + kRouteRows));
   }
   if (route.steps.empty()) sides_ = 1;
-  const auto n = static_cast<size_t>(tile_rows_), sides = static_cast<size_t>(sides_);
+  const auto n = to_size(tile_rows_), sides = to_size(sides_);
   const int64_t places = lane_places(frame.columns);
-  by_column_.resize(n * static_cast<size_t>(places));
-  theta_.resize(route.steps.size() * static_cast<size_t>(places));
+  by_column_.resize(n * to_size(places));
+  theta_.resize(route.steps.size() * to_size(places));
   for (size_t i = 0; i < route.steps.size(); ++i)
     for (int64_t j = 0; j < frame.columns; ++j)
-      theta_[i * static_cast<size_t>(places) + static_cast<size_t>(lane_place(j, frame.columns))] =
-          route.steps[i].division.test.theta[static_cast<size_t>(j)];
-  by_row_.resize(n * static_cast<size_t>(width_));
+      theta_[i * to_size(places) + to_size(lane_place(j, frame.columns))] =
+          route.steps[i].division.test.theta[to_size(j)];
+  by_row_.resize(n * to_size(width_));
   norm_.assign(n, 1.0);
   weight_.resize(n);
   reach_.resize(n * route.steps.size());
   side_weight_.resize(n * sides);
-  side_lever_.resize(n * sides);
+  side_multiplier_.resize(n * sides);
   counts_.resize(2 * route.steps.size());
-  sums_.resize(sides * static_cast<size_t>(shape.channels() * (width_ + 1)));
+  sums_.resize(sides * to_size(shape.channels() * (width_ + 1)));
   if (shape.numbers) {
     value_.resize(n);
     share_weight_.resize(n * sides);
-    share_lever_.resize(n * sides);
+    share_multiplier_.resize(n * sides);
   }
 }
 
@@ -81,7 +82,7 @@ void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64
     add_classes();
   }
   const Matrix<T>& X = rows.X;
-  const auto from = static_cast<size_t>(begin), n = static_cast<size_t>(end - begin);
+  const auto from = to_size(begin), n = to_size(end - begin);
   unload({{X.data + begin * X.row_stride, end - begin, X.columns, X.row_stride, X.column_stride},
           rows.label.empty() ? rows.label : rows.label.subspan(from, n),
           rows.weight.empty() ? rows.weight : rows.weight.subspan(from, n),
@@ -98,7 +99,7 @@ void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int6
   const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
   if (d % 8 != 0) std::fill(by_column_.begin() + d / 8 * 8 * padded, by_column_.end(), 0.0);
   for (int64_t j = 0; j < d; ++j) {
-    const double shift = is_shifted ? frame_.shift[static_cast<size_t>(j)] : 0.0;
+    const double shift = is_shifted ? frame_.shift[to_size(j)] : 0.0;
     double* column = by_column_.data() + lane_place(j, d) * padded;
     const T* from = X.data + begin * X.row_stride + j * X.column_stride;
     if (X.row_stride == 1) {  // the loop that the compiler makes wide
@@ -111,18 +112,17 @@ void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int6
   for (int64_t i = 0; i < padded; i += kRouteLanes)
     for (int64_t j = 0; j < d; ++j)
       for (int64_t r = 0; r < kRouteLanes; ++r)
-        by_row_[static_cast<size_t>((i + r) * width_ + j)] =
-            by_column_[static_cast<size_t>(lane_place(j, d) * padded + i + r)];
+        by_row_[to_size((i + r) * width_ + j)] = by_column_[to_size(lane_place(j, d) * padded + i + r)];
   for (auto& members : members_) members.clear();
   for (int64_t i = 0; i < count; ++i) {
-    by_row_[static_cast<size_t>(i * width_ + d)] = 1.0;
-    weight_[static_cast<size_t>(i)] = rows.weight_of(begin + i);
-    const auto row = static_cast<size_t>(begin + i);
+    by_row_[to_size(i * width_ + d)] = 1.0;
+    weight_[to_size(i)] = rows.weight_of(begin + i);
+    const auto row = to_size(begin + i);
     if (rows.is_numbers()) {
-      value_[static_cast<size_t>(i)] = rows.value[row];
+      value_[to_size(i)] = rows.value[row];
       for (auto& members : members_) members.push_back(static_cast<int32_t>(i));
     } else {
-      members_[static_cast<size_t>(rows.label[row])].push_back(static_cast<int32_t>(i));
+      members_[to_size(rows.label[row])].push_back(static_cast<int32_t>(i));
     }
   }
   std::fill(weight_.begin() + count, weight_.begin() + padded, 0.0);
@@ -138,7 +138,7 @@ void RouteSums<T>::measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, i
   const double* shift = is_shifted || frame_.shift.empty() ? nullptr : frame_.shift.data();
   square_tile(tile_, shift, frame_.factor.empty() ? nullptr : frame_.factor.data(), norm_.data());
   for (int64_t i = 0; i < count; ++i) {
-    double& norm = norm_[static_cast<size_t>(i)];
+    double& norm = norm_[to_size(i)];
     const double square = norm + frame_.constant * frame_.constant;
     if (square > 1e-200 && square < 1e200)
       norm = 1 / std::sqrt(square);
@@ -154,8 +154,8 @@ void RouteSums<T>::divide(int64_t offset) {
   size_t centred = 0;
   if (route_.steps.empty()) {
     for (int64_t i = 0; i < tile_.rows; ++i) {
-      side_weight_[static_cast<size_t>(i)] = weight_[static_cast<size_t>(i)];
-      side_lever_[static_cast<size_t>(i)] = weight_[static_cast<size_t>(i)] * norm_[static_cast<size_t>(i)];
+      side_weight_[to_size(i)] = weight_[to_size(i)];
+      side_multiplier_[to_size(i)] = weight_[to_size(i)] * norm_[to_size(i)];
     }
     return;
   }
@@ -175,11 +175,11 @@ void RouteSums<T>::divide(int64_t offset) {
     run.right = step.mean[1].empty() ? reach_of(step.right) : centred_[centred++].data() + offset;
     if (division.sum_left) {
       run.left_weight = side_weight_.data() + side * n;
-      run.left_lever = side_lever_.data() + side++ * n;
+      run.left_multiplier = side_multiplier_.data() + side++ * n;
     }
     if (division.sum_right) {
       run.right_weight = side_weight_.data() + side * n;
-      run.right_lever = side_lever_.data() + side++ * n;
+      run.right_multiplier = side_multiplier_.data() + side++ * n;
     }
     divide_tile(tile_, run);
     counts_[2 * i] += run.counts[0];
@@ -189,25 +189,25 @@ void RouteSums<T>::divide(int64_t offset) {
 
 template <class T>
 void RouteSums<T>::add_classes() {
-  std::vector<const double*> weights, levers;
+  std::vector<const double*> weights, multipliers;
   for (int64_t side = 0; side < sides_; ++side) {
     weights.push_back(side_weight_.data() + side * tile_rows_);
-    levers.push_back(side_lever_.data() + side * tile_rows_);
+    multipliers.push_back(side_multiplier_.data() + side * tile_rows_);
   }
   std::vector<double*> sums(weights.size());
   for (size_t k = 0; k < members_.size(); ++k) {
     if (members_[k].empty()) continue;
     if (shape_.numbers) {
-      share_out(static_cast<int>(k), static_cast<int64_t>(members_[k].size()));
+      share_out(static_cast<int>(k), signed_size(members_[k]));
       for (int64_t side = 0; side < sides_; ++side) {
-        weights[static_cast<size_t>(side)] = share_weight_.data() + side * tile_rows_;
-        levers[static_cast<size_t>(side)] = share_lever_.data() + side * tile_rows_;
+        weights[to_size(side)] = share_weight_.data() + side * tile_rows_;
+        multipliers[to_size(side)] = share_multiplier_.data() + side * tile_rows_;
       }
     }
     for (size_t side = 0; side < sums.size(); ++side)
-      sums[side] = sums_.data() + (k * sums.size() + side) * static_cast<size_t>(width_ + 1);
-    add_to_sums(tile_, members_[k].data(), static_cast<int64_t>(members_[k].size()), weights.data(), levers.data(),
-                sums.data(), sides_);
+      sums[side] = sums_.data() + (k * sums.size() + side) * to_size(width_ + 1);
+    add_to_sums(tile_, members_[k].data(), signed_size(members_[k]), weights.data(), multipliers.data(), sums.data(),
+                sides_);
   }
 }
 
@@ -216,10 +216,10 @@ template <class T>
 void RouteSums<T>::share_out(int channel, int64_t count) {
   for (int64_t side = 0; side < sides_; ++side) {
     for (int64_t i = 0; i < count; ++i) {
-      const auto at = static_cast<size_t>(side * tile_rows_ + i);
-      const double share = number_share(value_[static_cast<size_t>(i)], channel);
+      const auto at = to_size(side * tile_rows_ + i);
+      const double share = number_share(value_[to_size(i)], channel);
       share_weight_[at] = side_weight_[at] * share;
-      share_lever_[at] = side_lever_[at] * share;
+      share_multiplier_[at] = side_multiplier_[at] * share;
     }
   }
 }
@@ -228,7 +228,7 @@ void RouteSums<T>::share_out(int channel, int64_t count) {
 template <class T>
 double* RouteSums<T>::centre(const TrainingRows<Matrix<T>>& block, const double* reach, const std::vector<double>& mean,
                              double* out) {
-  frame_.norm.resize(static_cast<size_t>(frame_.unit_rows ? block.size() : 0));
+  frame_.norm.resize(to_size(frame_.unit_rows ? block.size() : 0));
   if (frame_.unit_rows) measure_norms(frame_, block.X, 0, block.size(), 0, frame_.norm.data());
   NodeBlock node;
   node.count = block.size();
@@ -285,7 +285,7 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
   const auto unknown = replay(*root_, limits_, order_);
   if (unknown.empty()) return std::nullopt;
   for (const int32_t node : unknown) {
-    if (places_[static_cast<size_t>(place_of(node))].mean.empty())
+    if (places_[to_size(place_of(node))].mean.empty())
       parents.push_back(grower_->node(node).parent);
     else
       centred.push_back(node);
@@ -297,7 +297,7 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
   std::sort(parents.begin(), parents.end());
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   // As many nodes as a message can hold; the others wait for the next pass.
-  const auto room = static_cast<size_t>(std::max<int64_t>(1, most_numbers / static_cast<int64_t>(shape_.size() + 2)));
+  const auto room = to_size(std::max<int64_t>(1, most_numbers / static_cast<int64_t>(shape_.size() + 2)));
   if (parents.size() > room) parents.resize(room);
   if (centred.size() > room) centred.resize(room);
   const auto add_path = [&](int32_t at) {
@@ -319,12 +319,12 @@ std::optional<Route> BatchGrowth::ask(int64_t most_numbers) {
     step.left = step_of(grower_->node(node).left);
     step.right = step_of(grower_->node(node).right);
     step.is_wanted = std::binary_search(parents.begin(), parents.end(), node);
-    const double summed_at = places_[static_cast<size_t>(place_of(node))].known.summed_at;
+    const double summed_at = places_[to_size(place_of(node))].known.summed_at;
     if (step.is_wanted) choose_sides(*grower_, node, summed_at, step.division);
     const int32_t sides[2] = {grower_->node(node).left, grower_->node(node).right};
     for (size_t side = 0; side < 2; ++side)
       if (std::binary_search(centred.begin(), centred.end(), sides[side]))
-        step.mean[side] = places_[static_cast<size_t>(place_of(sides[side]))].mean;
+        step.mean[side] = places_[to_size(place_of(sides[side]))].mean;
     route_.steps.push_back(std::move(step));
   }
   return route_;
@@ -358,7 +358,7 @@ void BatchGrowth::tell(std::span<const double> sums, Pool& pool, Control& contro
     if (step.is_wanted) take_sides(i, at, fresh);
     const int32_t sides[2] = {grower_->node(nodes_[i]).left, grower_->node(nodes_[i]).right};
     for (size_t side = 0; side < 2; ++side)
-      if (!step.mean[side].empty()) take_centred(places_[static_cast<size_t>(place_of(sides[side]))]);
+      if (!step.mean[side].empty()) take_centred(places_[to_size(place_of(sides[side]))]);
   }
   solve_places(fresh, pool, control);
 }
@@ -368,8 +368,8 @@ void BatchGrowth::take_sides(size_t i, const double*& at, std::vector<int32_t>& 
   const RouteStep& step = route_.steps[i];
   const int32_t parent = nodes_[i], left = grower_->node(parent).left, right = grower_->node(parent).right;
   const int32_t left_place = place_of(left), right_place = place_of(right);
-  SumsPlace& from = places_[static_cast<size_t>(place_of(parent))];
-  KnownSums &l = places_[static_cast<size_t>(left_place)].known, &r = places_[static_cast<size_t>(right_place)].known;
+  SumsPlace& from = places_[to_size(place_of(parent))];
+  KnownSums &l = places_[to_size(left_place)].known, &r = places_[to_size(right_place)].known;
   const auto take = [&](KnownSums& side) {
     side.sums.assign(at, at + shape_.size());
     at += shape_.size();
@@ -394,9 +394,9 @@ void BatchGrowth::solve_place(SumsPlace& place, const NodeSums& sums, const Solv
 void BatchGrowth::solve_places(const std::vector<int32_t>& places, Pool& pool, Control& control) {
   SolveSettings settings = settings_;
   settings.control = &control;
-  pool.parallel_for(static_cast<int64_t>(places.size()), [&](int64_t i, int) {
+  pool.parallel_for(signed_size(places), [&](int64_t i, int) {
     control.check();
-    SumsPlace& place = places_[static_cast<size_t>(places[static_cast<size_t>(i)])];
+    SumsPlace& place = places_[to_size(places[to_size(i)])];
     const NodeSums sums = finish(place.known.sums, shape_, frame_);
     if (settings.search == Search::exact && needs_direct_sums(sums))
       place.mean = mean_row(sums);

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "families/stochastic/divide.hpp"
 #include "families/stochastic/frame.hpp"
@@ -68,12 +69,12 @@ class RouteSums {
   std::vector<double> by_column_, by_row_, norm_, weight_;
   std::vector<double> theta_;  // of each step, by place
   std::vector<double> reach_;  // of each step
-  std::vector<double> side_weight_, side_lever_;
-  std::vector<double> value_, share_weight_, share_lever_;  // of numbers
-  std::vector<double> sums_;                                // class by class, side by side: width_ + 1 numbers
-  std::vector<int64_t> counts_;                             // of each step, left and right
-  std::vector<std::vector<double>> centred_;                // reach over a whole block, of each side with a mean
-  std::vector<std::vector<int32_t>> members_;               // rows of each class
+  std::vector<double> side_weight_, side_multiplier_;
+  std::vector<double> value_, share_weight_, share_multiplier_;  // of numbers
+  std::vector<double> sums_;                                     // class by class, side by side: width_ + 1 numbers
+  std::vector<int64_t> counts_;                                  // of each step, left and right
+  std::vector<std::vector<double>> centred_;                     // reach over a whole block, of each side with a mean
+  std::vector<std::vector<int32_t>> members_;                    // rows of each class
 };
 
 struct SumsPlace : KnownPlace {
@@ -121,12 +122,12 @@ void for_rows(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, A
     TrainingRows<Matrix<T>> tile = rows;
     tile.X = {X.data + at * X.row_stride, count, X.columns, X.row_stride, 1};
     if (X.column_stride != 1) {
-      copy.resize(static_cast<size_t>(count * X.columns));
+      copy.resize(to_size(count * X.columns));
       for (int64_t j = 0; j < X.columns; ++j)
-        for (int64_t i = 0; i < count; ++i) copy[static_cast<size_t>(i * X.columns + j)] = X(at + i, j);
+        for (int64_t i = 0; i < count; ++i) copy[to_size(i * X.columns + j)] = X(at + i, j);
       tile.X = {copy.data(), count, X.columns, X.columns, 1};
     }
-    if (!rows.weight.empty()) tile.weight = rows.weight.subspan(static_cast<size_t>(at), static_cast<size_t>(count));
+    if (!rows.weight.empty()) tile.weight = rows.weight.subspan(to_size(at), to_size(count));
     for (int64_t i = 0; i < count; ++i) add(tile, i);
   }
 }

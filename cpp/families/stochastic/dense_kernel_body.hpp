@@ -83,9 +83,9 @@ inline void dots(const Columns<T>& c, const T* const* x, double* out) {
   add_lanes<rows>(sum, out);
 }
 
-// sums += lever_r (x_r - shift) for `rows` rows of one class, one after the other.
+// sums += multiplier_r (x_r - shift) for `rows` rows of one class, one after the other.
 template <class T, bool shifted, int rows>
-inline void add(const Columns<T>& c, const T* const* x, const double* lever, double* sums) {
+inline void add(const Columns<T>& c, const T* const* x, const double* multiplier, double* sums) {
   const auto step = [&](int64_t j, const double* mask) {
     for (int p = 0; p < kPacks; ++p) {
       auto* place = reinterpret_cast<Doubles*>(sums + j) + p;
@@ -94,7 +94,7 @@ inline void add(const Columns<T>& c, const T* const* x, const double* lever, dou
         Doubles value;
         load<T, shifted>(x[r] + j, c.shift + j, p, value);
         if (mask != nullptr) value *= packs(mask)[p];
-        sum += lever[r] * value;
+        sum += multiplier[r] * value;
       }
       *place = sum;
     }
@@ -112,8 +112,8 @@ inline double narrow_dot(const Columns<T>& c, const T* x) {
 }
 
 template <class T, bool shifted>
-inline void narrow_add(const Columns<T>& c, const T* x, double lever, double* sums) {
-  for (int64_t j = 0; j < c.d; ++j) sums[j] += lever * (static_cast<double>(x[j]) - (shifted ? c.shift[j] : 0.0));
+inline void narrow_add(const Columns<T>& c, const T* x, double multiplier, double* sums) {
+  for (int64_t j = 0; j < c.d; ++j) sums[j] += multiplier * (static_cast<double>(x[j]) - (shifted ? c.shift[j] : 0.0));
 }
 
 // A tile's rows with what is known of each; places that are not used have reach 0.
@@ -129,42 +129,42 @@ struct Tile {
 };
 
 struct Side {
-  double reach[kTile], weight[kTile], lever[kTile];
+  double reach[kTile], weight[kTile], multiplier[kTile];
   int64_t rows[kTile] = {0, 0, 0, 0, 0, 0, 0, 0};  // how many could go here, by place in the tile
 };
 
 // Adds rows of one class to its sums.
 template <class T, bool shifted>
-inline void add_class(const Columns<T>& c, const T* const* x, const double* weight, const double* lever, int count,
+inline void add_class(const Columns<T>& c, const T* const* x, const double* weight, const double* multiplier, int count,
                       double* sums) {
-  double total = sums[0], levers = sums[1];
+  double total = sums[0], multipliers = sums[1];
   for (int i = 0; i < count; ++i) {
     total += weight[i];
-    levers += lever[i];
+    multipliers += multiplier[i];
   }
   sums[0] = total;
-  sums[1] = levers;
+  sums[1] = multipliers;
   if (c.d < 8) {
-    for (int i = 0; i < count; ++i) narrow_add<T, shifted>(c, x[i], lever[i], sums + 2);
+    for (int i = 0; i < count; ++i) narrow_add<T, shifted>(c, x[i], multiplier[i], sums + 2);
     return;
   }
   switch (count) {
     case 1:
-      return add<T, shifted, 1>(c, x, lever, sums + 2);
+      return add<T, shifted, 1>(c, x, multiplier, sums + 2);
     case 2:
-      return add<T, shifted, 2>(c, x, lever, sums + 2);
+      return add<T, shifted, 2>(c, x, multiplier, sums + 2);
     case 3:
-      return add<T, shifted, 3>(c, x, lever, sums + 2);
+      return add<T, shifted, 3>(c, x, multiplier, sums + 2);
     case 4:
-      return add<T, shifted, 4>(c, x, lever, sums + 2);
+      return add<T, shifted, 4>(c, x, multiplier, sums + 2);
     case 5:
-      return add<T, shifted, 5>(c, x, lever, sums + 2);
+      return add<T, shifted, 5>(c, x, multiplier, sums + 2);
     case 6:
-      return add<T, shifted, 6>(c, x, lever, sums + 2);
+      return add<T, shifted, 6>(c, x, multiplier, sums + 2);
     case 7:
-      return add<T, shifted, 7>(c, x, lever, sums + 2);
+      return add<T, shifted, 7>(c, x, multiplier, sums + 2);
     case 8:
-      return add<T, shifted, 8>(c, x, lever, sums + 2);
+      return add<T, shifted, 8>(c, x, multiplier, sums + 2);
   }
 }
 
@@ -173,13 +173,13 @@ template <class T, bool shifted>
 inline void add_numbers(const DenseRun<T>& run, const Columns<T>& c, const Tile<T>& tile, const Side& side,
                         double* sums) {
   for (int k = 0; k < kNumberChannels; ++k) {
-    double weight[kTile], lever[kTile];
+    double weight[kTile], multiplier[kTile];
     for (int i = 0; i < tile.count; ++i) {
       const double share = number_share(tile.value[i], k);
       weight[i] = side.weight[i] * share;
-      lever[i] = side.lever[i] * share;
+      multiplier[i] = side.multiplier[i] * share;
     }
-    add_class<T, shifted>(c, tile.x, weight, lever, tile.count, sums + k * run.sums_stride);
+    add_class<T, shifted>(c, tile.x, weight, multiplier, tile.count, sums + k * run.sums_stride);
   }
 }
 
@@ -191,17 +191,17 @@ inline void add_tile(const DenseRun<T>& run, const Columns<T>& c, const Tile<T>&
   while (left != 0) {
     const int32_t label = tile.label[__builtin_ctz(left)];
     const T* x[kTile];
-    double weight[kTile], lever[kTile];
+    double weight[kTile], multiplier[kTile];
     int count = 0;
     for (int i = 0; i < tile.count; ++i) {  // no branch: labels are hard to guess
       const bool mine = tile.label[i] == label;
       x[count] = tile.x[i];
       weight[count] = side.weight[i];
-      lever[count] = side.lever[i];
+      multiplier[count] = side.multiplier[i];
       left &= ~(static_cast<unsigned>(mine) << i);
       count += mine;
     }
-    add_class<T, shifted>(c, x, weight, lever, count, sums + label * run.sums_stride);
+    add_class<T, shifted>(c, x, weight, multiplier, count, sums + label * run.sums_stride);
   }
 }
 
@@ -237,10 +237,10 @@ inline void divide_tile(const DenseRun<T>& run, const Tile<T>& tile, Side& left,
     const auto put = [p](double* to, Doubles value) { reinterpret_cast<Doubles*>(to)[p] = value; };
     put(left.reach, go_left);
     put(left.weight, weight * go_left);
-    put(left.lever, weight * go_left * norm);
+    put(left.multiplier, weight * go_left * norm);
     put(right.reach, go_right);
     put(right.weight, weight * go_right);
-    put(right.lever, weight * go_right * norm);
+    put(right.multiplier, weight * go_right * norm);
   }
 }
 

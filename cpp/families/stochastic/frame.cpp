@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "data/row_map.hpp"
 
 namespace boscage::stochastic {
@@ -50,18 +51,18 @@ std::vector<double> sum_blocks(const TrainingRows<Rows>& rows, size_t size, Pool
 template <class Rows>
 Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto d = static_cast<size_t>(rows.X.columns);
-  std::vector<Range> parts(static_cast<size_t>(pool.threads()));
+  const auto d = to_size(rows.X.columns);
+  std::vector<Range> parts(to_size(pool.threads()));
   for (Range& part : parts) part = {std::vector<double>(d, infinity), std::vector<double>(d, -infinity)};
   std::vector<std::vector<int64_t>> stored(parts.size(), std::vector<int64_t>(is_sparse<Rows> ? d : 0, 0));
   pool.parallel_for(block_count(rows.size()), [&](int64_t block, int thread) {
     control.check();
-    Range& part = parts[static_cast<size_t>(thread)];
-    auto& counts = stored[static_cast<size_t>(thread)];
+    Range& part = parts[to_size(thread)];
+    auto& counts = stored[to_size(thread)];
     const int64_t end = std::min((block + 1) * kBlockRows, rows.size());
     for (int64_t row = block * kBlockRows; row < end; ++row) {
       for_entries(rows.X, row, [&](int64_t j, double x) {
-        const auto column = static_cast<size_t>(j);
+        const auto column = to_size(j);
         part.low[column] = std::min(part.low[column], x);
         part.high[column] = std::max(part.high[column], x);
         if constexpr (is_sparse<Rows>) ++counts[column];
@@ -103,7 +104,7 @@ template <class Rows>
 std::pair<std::vector<double>, std::vector<double>> standardise(const TrainingRows<Rows>& rows, const Range& range,
                                                                 const ColumnUnits& units, Pool& pool,
                                                                 const Control& control) {
-  const auto d = static_cast<size_t>(rows.X.columns);
+  const auto d = to_size(rows.X.columns);
   const double unit = weight_unit(
       sum_blocks(rows, 1, pool, control, [&](int64_t row, double* sum) { sum[0] += rows.weight_of(row); })[0]);
   const auto mean =
@@ -140,15 +141,15 @@ double seen(const Frame& frame, size_t j, double x) {
 // Norm of a row in which squares can overflow or vanish.
 template <class Rows>
 double careful_norm(const Frame& frame, const Rows& X, int64_t row) {
-  std::vector<double> z(static_cast<size_t>(frame.columns));
+  std::vector<double> z(to_size(frame.columns));
   for (size_t j = 0; j < z.size(); ++j) z[j] = seen(frame, j, 0.0);
-  for_entries(X, row, [&](int64_t j, double x) { z[static_cast<size_t>(j)] = seen(frame, static_cast<size_t>(j), x); });
+  for_entries(X, row, [&](int64_t j, double x) { z[to_size(j)] = seen(frame, to_size(j), x); });
   if (frame.has_constant) z.push_back(frame.constant);
   double largest = 0;
   for (const double x : z) largest = std::max(largest, std::abs(x));
   if (!(largest > 0)) return 0;
   for (double& x : z) x /= largest;
-  return largest * std::sqrt(dot(z.data(), z.data(), static_cast<int64_t>(z.size())));
+  return largest * std::sqrt(dot(z.data(), z.data(), signed_size(z)));
 }
 
 // |z|² of the row of zeros, what sparse rows start from.
@@ -165,11 +166,11 @@ template <class Rows>
 double row_norm(const Frame& frame, const Rows& X, int64_t row, double zero_square) {
   LaneSum squares, removed;
   for_entries(X, row, [&](int64_t j, double x) {
-    const double z = seen(frame, static_cast<size_t>(j), x);
+    const double z = seen(frame, to_size(j), x);
     squares.add(j, z * z);
     if constexpr (is_sparse<Rows>) {
       if (!frame.shift.empty()) {
-        const double before = seen(frame, static_cast<size_t>(j), 0.0);
+        const double before = seen(frame, to_size(j), 0.0);
         removed.add(j, before * before);
       }
     }
@@ -253,7 +254,7 @@ Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<doubl
   if (!frame.unit_rows && frame.has_constant) {  // (x, b) / sqrt(1 + b²) has norm at most 1
     constexpr double kHuge = 1e150;              // its square would overflow
     const double b = settings.constant, shrink = b < kHuge ? 1 / std::sqrt(1 + b * b) : 1 / b;
-    frame.factor.assign(static_cast<size_t>(columns), shrink);
+    frame.factor.assign(to_size(columns), shrink);
     frame.constant = settings.constant * shrink;
   }
   frame.centre_late = may_centre_late(frame, is_sparse);
@@ -280,7 +281,7 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
   std::pair<std::vector<double>, std::vector<double>> map;
   if (settings.scale == Scale::standard) map = standardise(rows, range, units, pool, control);
   Frame frame = assemble(rows.X.columns, settings, std::move(map.first), std::move(map.second), is_sparse<Rows>);
-  std::vector<double> norm(static_cast<size_t>(frame.unit_rows ? rows.size() : 0));
+  std::vector<double> norm(to_size(frame.unit_rows ? rows.size() : 0));
   pool.parallel_for(block_count(rows.size()), [&](int64_t block, int) {
     control.check();
     const int64_t begin = block * kBlockRows, end = std::min(begin + kBlockRows, rows.size());

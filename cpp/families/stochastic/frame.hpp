@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
@@ -51,12 +52,12 @@ struct TrainingRows {
   // Calls add(channel, share of the row's weight in it).
   template <class Add>
   void for_channels(int64_t row, int channels, const Add& add) const {
-    if (!is_numbers()) return add(label[static_cast<size_t>(row)], 1.0);
-    for (int k = 0; k < channels; ++k) add(k, number_share(value[static_cast<size_t>(row)], k));
+    if (!is_numbers()) return add(label[to_size(row)], 1.0);
+    for (int k = 0; k < channels; ++k) add(k, number_share(value[to_size(row)], k));
   }
 
   int64_t size() const { return X.rows; }
-  double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[static_cast<size_t>(row)]; }
+  double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[to_size(row)]; }
 };
 
 // The range of all rows; zeros that are not stored count.

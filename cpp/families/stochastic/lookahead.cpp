@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/index.hpp"
+
 namespace boscage::stochastic {
 
 namespace {
@@ -30,10 +32,10 @@ struct Whitened {
   Vector all;     // S per unit weight, lower triangle
   bool works = false;
 
-  Whitened(const NodeSums& sums, const Vector& moments, double total) : n(static_cast<size_t>(sums.width)) {
+  Whitened(const NodeSums& sums, const Vector& moments, double total) : n(to_size(sums.width)) {
     all.assign(n * n, 0.0);
     for (int32_t k = 0; k < sums.classes; ++k)
-      for (size_t i = 0; i < n * n; ++i) all[i] += moments[static_cast<size_t>(k) * n * n + i] / total;
+      for (size_t i = 0; i < n * n; ++i) all[i] += moments[to_size(k) * n * n + i] / total;
     double trace = 0;
     for (size_t i = 0; i < n; ++i) trace += all[i * n + i];
     factor = all;
@@ -148,7 +150,7 @@ std::vector<size_t> heaviest(const NodeSums& sums) {
 NodeSums child_of(const NodeSums& sums, const Vector& moments, const Vector& u, const Side& side, double sign) {
   NodeSums child = sums;
   child.weight = side.sums;
-  const auto n = static_cast<size_t>(sums.width);
+  const auto n = to_size(sums.width);
   for (size_t k = 0; k < child.weight.size(); ++k) {
     const Vector turned = times(moments.data() + k * n * n, n, u);
     for (size_t j = 0; j < n; ++j) {
@@ -174,8 +176,8 @@ Pair find_pair(const NodeSums& sums, const Vector& moments, const PlaneSums& pla
     Vector lower(n * n);
     for (size_t i = 0; i < n * n; ++i) lower[i] = moments[k * n * n + i] / total - rho * white.all[i];
     auto [f, g] = extremes(white, lower);
-    const auto place = static_cast<size_t>(
-        std::find(shares.present.begin(), shares.present.end(), static_cast<int32_t>(k)) - shares.present.begin());
+    const auto place = to_size(std::find(shares.present.begin(), shares.present.end(), static_cast<int32_t>(k)) -
+                               shares.present.begin());
     Vector c(shares.c_of(place), shares.c_of(place) + n);
     solve_lower(white.factor, n, c.data());
     linear = std::max(linear, inner(c, c) / (rho * (1 - rho)));

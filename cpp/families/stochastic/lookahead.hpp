@@ -12,6 +12,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/index.hpp"
 #include "families/stochastic/solve.hpp"
 
 namespace boscage::stochastic {

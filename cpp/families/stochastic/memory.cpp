@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/index.hpp"
 #include "families/stochastic/lookahead.hpp"
 #include "numeric/pairwise_sum.hpp"
 
@@ -49,37 +50,37 @@ MemoryGrowth<Rows>::MemoryGrowth(const TrainingRows<Rows>& rows, const Frame& fr
 }
 
 template <class Rows>
-auto MemoryGrowth<Rows>::held(int32_t id) -> Held& {
-  if (held_.size() <= static_cast<size_t>(id)) held_.resize(static_cast<size_t>(id) + 1);
-  return held_[static_cast<size_t>(id)];
+auto MemoryGrowth<Rows>::state(int32_t id) -> NodeState& {
+  if (states_.size() <= to_size(id)) states_.resize(to_size(id) + 1);
+  return states_[to_size(id)];
 }
 
 // The rows of a node that lie in a block.
 template <class Rows>
-NodeBlock MemoryGrowth<Rows>::block_of(const Held& held, int64_t block) const {
+NodeBlock MemoryGrowth<Rows>::block_of(const NodeState& node, int64_t block) const {
   const int64_t begin = block * kBlockRows, end = std::min(begin + kBlockRows, rows_.size());
   NodeBlock part;
   int64_t first = begin;
-  if (held.rows.empty()) {
+  if (node.rows.empty()) {
     part.begin = begin;
     part.count = end - begin;
   } else {
-    const auto low = std::lower_bound(held.rows.begin(), held.rows.end(), static_cast<uint32_t>(begin));
-    const auto high = std::lower_bound(low, held.rows.end(), static_cast<uint32_t>(end));
-    first = low - held.rows.begin();
-    part.rows = held.rows.data() + first;
+    const auto low = std::lower_bound(node.rows.begin(), node.rows.end(), static_cast<uint32_t>(begin));
+    const auto high = std::lower_bound(low, node.rows.end(), static_cast<uint32_t>(end));
+    first = low - node.rows.begin();
+    part.rows = node.rows.data() + first;
     part.count = high - low;
   }
-  if (held.reach) part.reach = held.reach.data() + first;
+  if (node.reach) part.reach = node.reach.data() + first;
   return part;
 }
 
 // add(block's rows, its sums) over all blocks in parallel, reduced by block number.
 template <class Rows>
 template <class Add>
-std::vector<double> MemoryGrowth<Rows>::sum_over(const Held& held, size_t size, Add add) {
+std::vector<double> MemoryGrowth<Rows>::sum_over(const NodeState& node, size_t size, Add add) {
   return sum_rows(rows_.size(), 0, size, pool_, control_,
-                  [&](int64_t begin, int64_t, int, double* sums) { add(block_of(held, begin / kBlockRows), sums); })
+                  [&](int64_t begin, int64_t, int, double* sums) { add(block_of(node, begin / kBlockRows), sums); })
       .total();
 }
 
@@ -94,7 +95,7 @@ bool MemoryGrowth<Rows>::keeps_reach(const Grower& grower, int32_t id) const {
 template <class Rows>
 void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   const Node& node = grower.node(pass.parent);
-  Held& parent = held(pass.parent);
+  NodeState& parent = state(pass.parent);
   pass.left = node.left;
   pass.right = node.right;
   pass.division = divide_by_test(grower, pass.parent, frame_);
@@ -117,26 +118,26 @@ void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
 
 // Drops rows that cannot reach the node once they are the larger half.
 template <class Rows>
-void MemoryGrowth<Rows>::settle(Held& held) {
-  const int64_t stored = held.reach.size();
-  if (2 * held.count > stored || held.count == 0) return;
+void MemoryGrowth<Rows>::settle(NodeState& node) {
+  const int64_t stored = node.reach.size();
+  if (2 * node.count > stored || node.count == 0) return;
   std::vector<uint32_t> rows;
-  Reach reach(held.count);
-  rows.reserve(static_cast<size_t>(held.count));
+  Reach reach(node.count);
+  rows.reserve(to_size(node.count));
   for (int64_t i = 0; i < stored; ++i) {
-    if (held.reach.data()[i] == 0) continue;
-    reach.data()[rows.size()] = held.reach.data()[i];
-    rows.push_back(held.rows.empty() ? static_cast<uint32_t>(i) : held.rows[static_cast<size_t>(i)]);
+    if (node.reach.data()[i] == 0) continue;
+    reach.data()[rows.size()] = node.reach.data()[i];
+    rows.push_back(node.rows.empty() ? static_cast<uint32_t>(i) : node.rows[to_size(i)]);
   }
-  kept_ -= stored - held.count;
-  held.rows = std::move(rows);
-  held.reach = std::move(reach);
+  kept_ -= stored - node.count;
+  node.rows = std::move(rows);
+  node.reach = std::move(reach);
 }
 
 template <class Rows>
 void MemoryGrowth<Rows>::finish_pass(const Grower& grower, Pass& pass) {
-  held(std::max(pass.left, pass.right));
-  Held &parent = held(pass.parent), &left = held(pass.left), &right = held(pass.right);
+  state(std::max(pass.left, pass.right));
+  NodeState &parent = state(pass.parent), &left = state(pass.left), &right = state(pass.right);
   if (pass.division.sum_left) left.sums = pass.left_sum.total();
   if (pass.division.sum_right) right.sums = pass.right_sum.total();
   share_sums(grower, pass.parent, pass.division, shape_, parent, left, right);
@@ -154,7 +155,7 @@ void MemoryGrowth<Rows>::finish_pass(const Grower& grower, Pass& pass) {
   } else {
     kept_ -= parent.reach.size();
   }
-  parent = Held{};
+  parent = NodeState{};
   if (pass.keep_left) settle(left);
   if (pass.keep_right) settle(right);
 }
@@ -166,7 +167,7 @@ void MemoryGrowth<Rows>::rebuild(const Grower& grower, int32_t id) {
   for (int32_t at = id; at >= 0; at = grower.node(at).parent) path.push_back(at);
   std::vector<Division> divisions;
   for (size_t i = path.size(); i-- > 1;) divisions.push_back(divide_by_test(grower, path[i], frame_));
-  Held& node = held(id);
+  NodeState& node = state(id);
   node.rows.clear();
   node.reach = Reach(rows_.size());
   std::fill_n(node.reach.data(), rows_.size(), 1.0);
@@ -198,7 +199,7 @@ void MemoryGrowth<Rows>::answer_block(std::span<Pass> passes, std::span<const Di
   slot.nodes.resize(passes.size());
   for (size_t i = 0; i < passes.size(); ++i) {
     Pass& pass = passes[i];
-    Held& parent = held_[static_cast<size_t>(pass.parent)];
+    NodeState& parent = states_[to_size(pass.parent)];
     NodeBlock& node = slot.nodes[i];
     node = block_of(parent, block);
     const int64_t first = node.rows != nullptr ? node.rows - parent.rows.data() : node.begin;
@@ -221,17 +222,17 @@ void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32
   std::vector<Pass> passes(parents.size());
   std::vector<Division> divisions;
   for (size_t i = 0; i < parents.size(); ++i) {
-    if (!held(parents[i]).has_reach) rebuild(grower, parents[i]);
+    if (!state(parents[i]).has_reach) rebuild(grower, parents[i]);
     passes[i].parent = parents[i];
     start_pass(grower, passes[i]);
     divisions.push_back(passes[i].division);
   }
   const int64_t blocks = block_count(rows_.size()), round = 4 * pool_.threads();
   for (int64_t first = 0; first < blocks; first += round) {
-    std::vector<Slot> slots(static_cast<size_t>(std::min(round, blocks - first)));
-    pool_.parallel_for(static_cast<int64_t>(slots.size()), [&](int64_t i, int) {
+    std::vector<Slot> slots(to_size(std::min(round, blocks - first)));
+    pool_.parallel_for(signed_size(slots), [&](int64_t i, int) {
       control_.check();
-      answer_block(passes, divisions, first + i, slots[static_cast<size_t>(i)]);
+      answer_block(passes, divisions, first + i, slots[to_size(i)]);
     });
     for (Slot& slot : slots) {
       for (size_t i = 0; i < passes.size(); ++i) {
@@ -256,7 +257,7 @@ void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<
     for (int32_t id : wanted) {
       // The nearest ancestor that has its own sums can be divided.
       int32_t last = -1;
-      while (held(id).sums.empty()) {
+      while (state(id).sums.empty()) {
         last = id;
         id = grower.node(id).parent;
       }
@@ -265,7 +266,7 @@ void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<
     std::sort(parents.begin(), parents.end());
     parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
     if (parents.empty()) return;
-    const auto group = static_cast<size_t>(std::max<int64_t>(1, budget_ / std::max<int64_t>(1, 2 * rows_.size())));
+    const auto group = to_size(std::max<int64_t>(1, budget_ / std::max<int64_t>(1, 2 * rows_.size())));
     for (size_t first = 0; first < parents.size(); first += group)
       divide_some(grower, std::span(parents).subspan(first, std::min(group, parents.size() - first)));
   }
@@ -274,16 +275,16 @@ void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<
 // A node's sums as the solver takes them, from the rows themselves where differences would lose their digits.
 template <class Rows>
 NodeSums MemoryGrowth<Rows>::sums_of(const Grower& grower, int32_t id) {
-  NodeSums sums = finish(held(id).sums, shape_, frame_);
+  NodeSums sums = finish(state(id).sums, shape_, frame_);
   if (settings_.solve.search != Search::exact || !needs_direct_sums(sums)) return sums;
-  const bool was_kept = held(id).has_reach;
+  const bool was_kept = state(id).has_reach;
   if (!was_kept) rebuild(grower, id);
   const std::vector<double> mean = mean_row(sums);
   auto centred =
-      sum_over(held(id), static_cast<size_t>(shape_.decided() * frame_.width() + 1),
+      sum_over(state(id), to_size(shape_.decided() * frame_.width() + 1),
                [&](const NodeBlock& block, double* sum) { add_centred(rows_, frame_, block, mean.data(), sum); });
   if (!was_kept) {
-    Held& node = held(id);
+    NodeState& node = state(id);
     kept_ -= node.reach.size();
     node.reach = Reach();
     node.has_reach = false;
@@ -295,7 +296,7 @@ NodeSums MemoryGrowth<Rows>::sums_of(const Grower& grower, int32_t id) {
 template <class Rows>
 double MemoryGrowth<Rows>::product_above(const Grower& grower, int32_t id) const {
   for (id = grower.node(id).parent; id >= 0; id = grower.node(id).parent) {
-    const auto place = static_cast<size_t>(id);
+    const auto place = to_size(id);
     if (place < product_fit_.size() && product_fit_[place] > 0 && grower.node(id).proposal.tests.size() == 3)
       return product_fit_[place];
   }
@@ -309,21 +310,21 @@ template <class Rows>
 Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& request, Proposal single) {
   const double above = product_above(grower, request.node);
   if (!request.may_triple && above == 0) return single;
-  if (!held(request.node).has_reach) rebuild(grower, request.node);
-  const Held& here = held(request.node);
+  if (!state(request.node).has_reach) rebuild(grower, request.node);
+  const NodeState& here = state(request.node);
   const NodeSums sums = finish(here.sums, shape_, frame_);
   const int64_t width = frame_.width();
-  const Vector moments = sum_over(here, static_cast<size_t>(shape_.classes * width * width),
+  const Vector moments = sum_over(here, to_size(shape_.classes * width * width),
                                   [&](const NodeBlock& block, double* sum) { add_moments(rows_, frame_, block, sum); });
   const auto in_plane = [&](const Vector& f, const Vector& g) {
-    return sum_over(here, static_cast<size_t>(shape_.classes) * kPlaneSums, [&](const NodeBlock& block, double* sum) {
-      Vector z(static_cast<size_t>(width));
+    return sum_over(here, to_size(shape_.classes) * kPlaneSums, [&](const NodeBlock& block, double* sum) {
+      Vector z(to_size(width));
       for (int64_t i = 0; i < block.count; ++i) {
         const int64_t row = block.rows != nullptr ? static_cast<int64_t>(block.rows[i]) : block.begin + i;
         const double weight = rows_.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
         see_row(rows_, frame_, row, z.data());
         add_to_plane(detail::inner(f, z), detail::inner(g, z), weight,
-                     sum + rows_.label[static_cast<size_t>(row)] * static_cast<int64_t>(kPlaneSums));
+                     sum + rows_.label[to_size(row)] * static_cast<int64_t>(kPlaneSums));
       }
     });
   };
@@ -334,7 +335,7 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
   auto tests = measure_triple(sums, moments, pair, here.count, criterion_, grower.limits().min_weight_leaf);
   if (tests.empty()) return single;
   if (product_fit_.size() < grower.size()) product_fit_.resize(grower.size(), 0.0);
-  product_fit_[static_cast<size_t>(request.node)] = pair.fit;
+  product_fit_[to_size(request.node)] = pair.fit;
   Proposal triple;
   triple.tests = std::move(tests);
   triple.single = std::move(single.tests);
@@ -343,7 +344,7 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
 
 template <class Rows>
 Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
-  Held& root = held(0);
+  NodeState& root = state(0);
   root.count = rows_.size();
   root.has_reach = true;
   root.sums =
@@ -357,11 +358,11 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
     std::vector<Proposal> answers(requests.size());
     std::vector<NodeSums> sums;
     for (const Request& request : requests) sums.push_back(sums_of(grower, request.node));
-    pool_.parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t i, int) {
+    pool_.parallel_for(signed_size(requests), [&](int64_t i, int) {
       control_.check();
-      const NodeSums& mine = sums[static_cast<size_t>(i)];
-      const int64_t count = held_[static_cast<size_t>(requests[static_cast<size_t>(i)].node)].count;
-      answers[static_cast<size_t>(i)].tests =
+      const NodeSums& mine = sums[to_size(i)];
+      const int64_t count = states_[to_size(requests[to_size(i)].node)].count;
+      answers[to_size(i)].tests =
           measure(mine, solve(mine, criterion_, settings_.solve), count, criterion_, limits.min_weight_leaf);
     });
     for (size_t i = 0; i < requests.size(); ++i) {

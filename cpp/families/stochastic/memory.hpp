@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "families/stochastic/divide.hpp"
 #include "families/stochastic/frame.hpp"
@@ -28,8 +29,7 @@ struct GrowSettings {
 class Reach {
  public:
   Reach() = default;
-  explicit Reach(int64_t size)
-      : values_(std::make_unique_for_overwrite<double[]>(static_cast<size_t>(size))), size_(size) {}
+  explicit Reach(int64_t size) : values_(std::make_unique_for_overwrite<double[]>(to_size(size))), size_(size) {}
 
   explicit operator bool() const { return values_ != nullptr; }
   int64_t size() const { return size_; }
@@ -53,7 +53,7 @@ class MemoryGrowth {
 
  private:
   // What is known of a node's rows.
-  struct Held : KnownSums {
+  struct NodeState : KnownSums {
     std::vector<uint32_t> rows;  // empty: all
     Reach reach;                 // none: 1 for every row, or not kept
     bool has_reach = false;
@@ -66,16 +66,16 @@ class MemoryGrowth {
   void answer_block(std::span<Pass> passes, std::span<const Division> divisions, int64_t block, Slot& slot);
   void start_pass(const Grower& grower, Pass& pass);
   void finish_pass(const Grower& grower, Pass& pass);
-  NodeBlock block_of(const Held& held, int64_t block) const;
+  NodeBlock block_of(const NodeState& node, int64_t block) const;
   bool keeps_reach(const Grower& grower, int32_t id) const;
   void rebuild(const Grower& grower, int32_t id);
-  void settle(Held& held);
+  void settle(NodeState& node);
   NodeSums sums_of(const Grower& grower, int32_t id);
   double product_above(const Grower& grower, int32_t id) const;
   Proposal look_ahead(const Grower& grower, const Request& request, Proposal single);
   template <class Add>
-  std::vector<double> sum_over(const Held& held, size_t size, Add add);
-  Held& held(int32_t id);
+  std::vector<double> sum_over(const NodeState& node, size_t size, Add add);
+  NodeState& state(int32_t id);
 
   TrainingRows<Rows> rows_;
   const Frame& frame_;
@@ -84,7 +84,7 @@ class MemoryGrowth {
   Pool& pool_;
   Control& control_;
   SumShape shape_;
-  std::vector<Held> held_;
+  std::vector<NodeState> states_;
   std::vector<double> product_fit_;  // share of the class's variance explained by the triple of a node
   int64_t kept_ = 0, budget_ = 0;    // reach numbers
 };

@@ -44,13 +44,14 @@ void divide_tile(const RouteTile& tile, RouteRun& run) {
 }
 
 void add_to_sums(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
-                 const double* const* levers, double* const* sums, int64_t runs) {
+                 const double* const* multipliers, double* const* sums, int64_t runs) {
 #ifdef BOSCAGE_SETS
   if (instruction_set() == InstructionSet::avx512)
-    return route_avx512::add(tile, rows, count, weights, levers, sums, runs);
-  if (instruction_set() == InstructionSet::avx2) return route_avx2::add(tile, rows, count, weights, levers, sums, runs);
+    return route_avx512::add(tile, rows, count, weights, multipliers, sums, runs);
+  if (instruction_set() == InstructionSet::avx2)
+    return route_avx2::add(tile, rows, count, weights, multipliers, sums, runs);
 #endif
-  route_baseline::add(tile, rows, count, weights, levers, sums, runs);
+  route_baseline::add(tile, rows, count, weights, multipliers, sums, runs);
 }
 
 }  // namespace boscage::stochastic

@@ -26,10 +26,10 @@ inline int64_t lane_places(int64_t columns) { return (columns + 7) / 8 * 8; }
 struct RouteRun {
   const double* theta;  // by lane_place
   double offset, cut_left, cut_right;
-  const double* reach;               // null: 1
-  double *left, *right;              // reach of the sides
-  double *left_weight, *left_lever;  // weight times reach, and that times the norm
-  double *right_weight, *right_lever;
+  const double* reach;                    // null: 1
+  double *left, *right;                   // reach of the sides
+  double *left_weight, *left_multiplier;  // weight times reach, and that times the norm
+  double *right_weight, *right_multiplier;
   int64_t counts[2];
 };
 
@@ -46,9 +46,10 @@ void square_tile(const RouteTile& tile, const double* shift, const double* facto
 
 void divide_tile(const RouteTile& tile, RouteRun& run);
 
-// Adds lever times row for chosen rows of one class, for several runs at once. Each of `weights` and `levers` has a
-// number for every row of the tile; each of `sums` has `width` numbers (columns, then the lever), then the weight.
+// Adds multiplier times row for chosen rows of one class, for several runs at once. Each of `weights` and `multipliers`
+// has a number for every row of the tile; each of `sums` has `width` numbers (columns, then the multiplier), then the
+// weight.
 void add_to_sums(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
-                 const double* const* levers, double* const* sums, int64_t runs);
+                 const double* const* multipliers, double* const* sums, int64_t runs);
 
 }  // namespace boscage::stochastic

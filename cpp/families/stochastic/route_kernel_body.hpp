@@ -82,11 +82,11 @@ inline void square(const RouteTile& tile, const double* shift, const double* fac
   if (run.right != nullptr) put(run.right + i, right);
   if (run.left_weight != nullptr) {
     put(run.left_weight + i, weight * left);
-    put(run.left_lever + i, weight * left * norm);
+    put(run.left_multiplier + i, weight * left * norm);
   }
   if (run.right_weight != nullptr) {
     put(run.right_weight + i, weight * right);
-    put(run.right_lever + i, weight * right * norm);
+    put(run.right_multiplier + i, weight * right * norm);
   }
 }
 
@@ -127,7 +127,7 @@ inline void divide(const RouteTile& tile, RouteRun& run) {
 
 // `runs` runs and `packs` packs of columns at once, all running sums in registers.
 template <int runs, int packs>
-inline void add_packs(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* levers,
+inline void add_packs(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* multipliers,
                       double* const* sums, int64_t first) {
   Rows sum[runs][packs];
   for (int r = 0; r < runs; ++r)
@@ -137,8 +137,8 @@ inline void add_packs(const RouteTile& tile, const int32_t* rows, int64_t count,
     Rows value[packs];
     for (int p = 0; p < packs; ++p) value[p] = at(x + p * BOSCAGE_WIDTH);
     for (int r = 0; r < runs; ++r) {
-      const double lever = levers[r][rows[i]];
-      for (int p = 0; p < packs; ++p) sum[r][p] += lever * value[p];
+      const double multiplier = multipliers[r][rows[i]];
+      for (int p = 0; p < packs; ++p) sum[r][p] += multiplier * value[p];
     }
   }
   for (int r = 0; r < runs; ++r)
@@ -147,13 +147,13 @@ inline void add_packs(const RouteTile& tile, const int32_t* rows, int64_t count,
 
 template <int runs>
 inline void add_runs(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
-                     const double* const* levers, double* const* sums) {
-  // One run's sums in lanes, the weight of levers after the columns.
+                     const double* const* multipliers, double* const* sums) {
+  // One run's sums in lanes, the weight of multipliers after the columns.
   constexpr int kPacks = BOSCAGE_WIDTH == 8 ? 3 : 2;
   int64_t first = 0;
   for (; first + kPacks * BOSCAGE_WIDTH <= tile.width; first += kPacks * BOSCAGE_WIDTH)
-    add_packs<runs, kPacks>(tile, rows, count, levers, sums, first);
-  for (; first < tile.width; first += BOSCAGE_WIDTH) add_packs<runs, 1>(tile, rows, count, levers, sums, first);
+    add_packs<runs, kPacks>(tile, rows, count, multipliers, sums, first);
+  for (; first < tile.width; first += BOSCAGE_WIDTH) add_packs<runs, 1>(tile, rows, count, multipliers, sums, first);
   double total[runs];
   for (int r = 0; r < runs; ++r) total[r] = sums[r][tile.width];
   for (int64_t i = 0; i < count; ++i)
@@ -162,12 +162,12 @@ inline void add_runs(const RouteTile& tile, const int32_t* rows, int64_t count, 
 }
 
 inline void add(const RouteTile& tile, const int32_t* rows, int64_t count, const double* const* weights,
-                const double* const* levers, double* const* sums, int64_t runs) {
+                const double* const* multipliers, double* const* sums, int64_t runs) {
   constexpr int kRuns = BOSCAGE_WIDTH == 8 ? 6 : 4;
   int64_t r = 0;
-  for (; r + kRuns <= runs; r += kRuns) add_runs<kRuns>(tile, rows, count, weights + r, levers + r, sums + r);
-  for (; r + 2 <= runs; r += 2) add_runs<2>(tile, rows, count, weights + r, levers + r, sums + r);
-  for (; r < runs; ++r) add_runs<1>(tile, rows, count, weights + r, levers + r, sums + r);
+  for (; r + kRuns <= runs; r += kRuns) add_runs<kRuns>(tile, rows, count, weights + r, multipliers + r, sums + r);
+  for (; r + 2 <= runs; r += 2) add_runs<2>(tile, rows, count, weights + r, multipliers + r, sums + r);
+  for (; r < runs; ++r) add_runs<1>(tile, rows, count, weights + r, multipliers + r, sums + r);
 }
 
 }  // namespace boscage::stochastic::BOSCAGE_SET

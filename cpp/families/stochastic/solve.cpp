@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "grow/number_side.hpp"
 
 namespace boscage::stochastic {
@@ -23,15 +24,15 @@ void normalise(Vector& w) {
   for (double& x : w) x /= length;
 }
 
-Shares::Shares(const NodeSums& sums) : width(static_cast<size_t>(sums.width)) {
+Shares::Shares(const NodeSums& sums) : width(to_size(sums.width)) {
   for (int32_t k = 0; k < sums.classes; ++k) {
-    if (!(sums.weight[static_cast<size_t>(k)] > 0)) continue;
+    if (!(sums.weight[to_size(k)] > 0)) continue;
     present.push_back(k);
-    total += sums.weight[static_cast<size_t>(k)];
+    total += sums.weight[to_size(k)];
   }
   a.assign(width, 0.0);
   for (const int32_t k : present) {
-    rho.push_back(sums.weight[static_cast<size_t>(k)] / total);
+    rho.push_back(sums.weight[to_size(k)] / total);
     for (size_t j = 0; j < width; ++j) {
       b.push_back(sums.of(k)[j] / total);
       a[j] += b.back();
@@ -259,7 +260,7 @@ std::pair<Side, Side> divide(const NodeSums& sums, const double* w, int64_t rows
   Side left, right;
   left.rows = right.rows = rows;
   for (int32_t k = 0; k < sums.classes; ++k) {
-    const double weight = sums.weight[static_cast<size_t>(k)];
+    const double weight = sums.weight[to_size(k)];
     const double tilt = weight > 0 ? std::clamp(dot(sums.of(k), w, sums.width), -weight, weight) : 0.0;
     const auto side = [&](double part) { return part <= 1e-12 * weight ? 0.0 : part; };
     left.sums.push_back(side((weight - tilt) / 2));

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 #include "families/stochastic/dense_kernel.hpp"
 
 namespace boscage::stochastic {
@@ -29,9 +30,9 @@ struct Tile {
       return;
     }
     stride = X.columns;
-    copy.resize(static_cast<size_t>((end - begin) * X.columns));
+    copy.resize(to_size((end - begin) * X.columns));
     for (int64_t j = 0; j < X.columns; ++j)
-      for (int64_t row = begin; row < end; ++row) copy[static_cast<size_t>((row - begin) * stride + j)] = X(row, j);
+      for (int64_t row = begin; row < end; ++row) copy[to_size((row - begin) * stride + j)] = X(row, j);
     data = copy.data();
   }
 };
@@ -134,22 +135,23 @@ struct SparseStep {
     LaneSum sum;
     for (int64_t k = begin; k < end; ++k) {
       const int64_t j = rows.X.column(k);
-      sum.add(j, static_cast<double>(rows.X.data[k]) * test.theta[static_cast<size_t>(j)]);
+      sum.add(j, static_cast<double>(rows.X.data[k]) * test.theta[to_size(j)]);
     }
     return norm(row) * (sum.total() + test.offset);
   }
 
-  double norm(int64_t row) const { return frame.norm.empty() ? 1.0 : frame.norm[static_cast<size_t>(row)]; }
+  double norm(int64_t row) const { return frame.norm.empty() ? 1.0 : frame.norm[to_size(row)]; }
 
   void add(int64_t row, double reach, double* sums) const {
-    const double all = rows.weight_of(row) * reach, all_lever = all * norm(row);
+    const double all = rows.weight_of(row) * reach, all_multiplier = all * norm(row);
     rows.for_channels(row, kNumberChannels, [&](int channel, double share) {
-      const double weight = all * share, lever = all_lever * share;
+      const double weight = all * share, multiplier = all_multiplier * share;
       double* mine = sums + channel * stride;
       mine[0] += weight;
-      mine[1] += lever;
+      mine[1] += multiplier;
       const auto [begin, end] = rows.X.range(row);
-      for (int64_t k = begin; k < end; ++k) mine[rows.X.column(k) + 2] += lever * static_cast<double>(rows.X.data[k]);
+      for (int64_t k = begin; k < end; ++k)
+        mine[rows.X.column(k) + 2] += multiplier * static_cast<double>(rows.X.data[k]);
     });
   }
 
@@ -178,7 +180,7 @@ struct SparseStep {
 }  // namespace
 
 FoldedTest::FoldedTest(const Frame& frame, std::span<const double> w) : theta(w.begin(), w.end()) {
-  theta.resize(static_cast<size_t>(frame.columns));
+  theta.resize(to_size(frame.columns));
   if (frame.has_constant) offset = w.back() * frame.constant;
   if (!frame.factor.empty())
     for (size_t j = 0; j < theta.size(); ++j) theta[j] *= frame.factor[j];
@@ -221,9 +223,9 @@ void divide_block(const TrainingRows<Rows>& rows, const Frame& frame, std::span<
 
 template <class Rows>
 void see_row(const TrainingRows<Rows>& rows, const Frame& frame, int64_t row, double* z) {
-  const double norm = frame.norm.empty() ? 1.0 : frame.norm[static_cast<size_t>(row)];
+  const double norm = frame.norm.empty() ? 1.0 : frame.norm[to_size(row)];
   const auto seen = [&](int64_t j, double x) {
-    const auto column = static_cast<size_t>(j);
+    const auto column = to_size(j);
     if (!frame.shift.empty()) x -= frame.shift[column];
     return norm * (frame.factor.empty() ? x : x * frame.factor[column]);
   };
@@ -241,17 +243,17 @@ void see_row(const TrainingRows<Rows>& rows, const Frame& frame, int64_t row, do
 template <class Rows>
 void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, double* moments) {
   const int64_t width = frame.width();
-  std::vector<double> z(static_cast<size_t>(width));
+  std::vector<double> z(to_size(width));
   for (int64_t i = 0; i < block.count; ++i) {
     const int64_t row = block.rows != nullptr ? static_cast<int64_t>(block.rows[i]) : block.begin + i;
     const double weight = rows.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
     if (weight == 0) continue;
     see_row(rows, frame, row, z.data());
-    double* mine = moments + rows.label[static_cast<size_t>(row)] * width * width;
+    double* mine = moments + rows.label[to_size(row)] * width * width;
     for (int64_t p = 0; p < width; ++p) {
-      const double factor = weight * z[static_cast<size_t>(p)];
+      const double factor = weight * z[to_size(p)];
       double* line = mine + p * width;
-      for (int64_t q = 0; q <= p; ++q) line[q] += factor * z[static_cast<size_t>(q)];
+      for (int64_t q = 0; q <= p; ++q) line[q] += factor * z[to_size(q)];
     }
   }
 }
@@ -260,11 +262,10 @@ template <class Rows>
 void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, const double* mean,
                  double* sums) {
   const int64_t width = frame.width(), last = (rows.is_numbers() ? 2 : rows.classes) * width;
-  std::vector<double> z(static_cast<size_t>(width)), lost(static_cast<size_t>(last) + 1, 0.0);
+  std::vector<double> z(to_size(width)), lost(to_size(last) + 1, 0.0);
   const auto add = [&](int64_t place, double term) {  // what rounding takes is kept
     const double before = sums[place], after = before + term;
-    lost[static_cast<size_t>(place)] +=
-        std::abs(before) >= std::abs(term) ? (before - after) + term : (term - after) + before;
+    lost[to_size(place)] += std::abs(before) >= std::abs(term) ? (before - after) + term : (term - after) + before;
     sums[place] = after;
   };
   for (int64_t i = 0; i < block.count; ++i) {
@@ -273,13 +274,13 @@ void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeB
     if (weight == 0) continue;
     see_row(rows, frame, row, z.data());
     const double short_of_1 = 1 - dot(z.data(), z.data(), width);
-    for (int64_t j = 0; j < width; ++j) z[static_cast<size_t>(j)] -= mean[j];
+    for (int64_t j = 0; j < width; ++j) z[to_size(j)] -= mean[j];
     add(last, weight * (short_of_1 + dot(z.data(), z.data(), width)));
     rows.for_channels(row, 2, [&](int channel, double share) {
-      for (int64_t j = 0; j < width; ++j) add(channel * width + j, weight * share * z[static_cast<size_t>(j)]);
+      for (int64_t j = 0; j < width; ++j) add(channel * width + j, weight * share * z[to_size(j)]);
     });
   }
-  for (int64_t place = 0; place <= last; ++place) sums[place] += lost[static_cast<size_t>(place)];
+  for (int64_t place = 0; place <= last; ++place) sums[place] += lost[to_size(place)];
 }
 
 std::vector<double> mean_row(const NodeSums& sums) { return detail::Shares(sums).a; }
@@ -298,7 +299,7 @@ NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Fr
   out.classes = shape.decided();
   out.width = frame.width();
   out.numbers = shape.numbers;
-  out.sum.reserve(static_cast<size_t>(out.classes * out.width));
+  out.sum.reserve(to_size(out.classes * out.width));
   for (int32_t k = 0; k < shape.channels(); ++k) {
     const double* mine = sums.data() + k * shape.stride();
     Vector& to = k < out.classes ? out.sum : out.squares;
@@ -308,8 +309,8 @@ NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Fr
       out.square_weight = mine[0];
     for (int64_t j = 0; j < shape.columns; ++j) {
       double value = mine[j + 2];
-      if (frame.centre_late && !frame.shift.empty()) value -= mine[1] * frame.shift[static_cast<size_t>(j)];
-      to.push_back(frame.factor.empty() ? value : value * frame.factor[static_cast<size_t>(j)]);
+      if (frame.centre_late && !frame.shift.empty()) value -= mine[1] * frame.shift[to_size(j)];
+      to.push_back(frame.factor.empty() ? value : value * frame.factor[to_size(j)]);
     }
     if (frame.has_constant) to.push_back(mine[1] * frame.constant);
   }
@@ -317,7 +318,7 @@ NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Fr
 }
 
 Side whole_side(std::span<const double> sums, const SumShape& shape, int64_t rows) {
-  const auto weight = [&](int32_t k) { return sums[static_cast<size_t>(k * shape.stride())]; };
+  const auto weight = [&](int32_t k) { return sums[to_size(k * shape.stride())]; };
   if (shape.numbers) return side_of_channels(weight(0), weight(1), weight(2), rows, *shape.numbers);
   Side side;
   side.rows = rows;
@@ -330,7 +331,7 @@ std::vector<double> other_child(const std::vector<double>& parent, const std::ve
   std::vector<double> other(parent.size());
   for (size_t i = 0; i < parent.size(); ++i) other[i] = parent[i] - child[i];
   for (int32_t k = 0; k < shape.channels(); ++k) {
-    const auto start = static_cast<size_t>(k * shape.stride());
+    const auto start = to_size(k * shape.stride());
     if (other[start] <= 1e-12 * parent[start])
       std::fill_n(other.begin() + static_cast<std::ptrdiff_t>(start), shape.stride(), 0.0);
   }

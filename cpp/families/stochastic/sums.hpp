@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "families/stochastic/frame.hpp"
 #include "families/stochastic/solve.hpp"
 
@@ -26,7 +27,7 @@ struct SumShape {
   int64_t stride() const { return columns + 2; }
   int32_t channels() const { return numbers ? kNumberChannels : classes; }
   int32_t decided() const { return numbers ? 2 : classes; }  // channels that tests are chosen by
-  size_t size() const { return static_cast<size_t>(channels() * stride()); }
+  size_t size() const { return to_size(channels() * stride()); }
 };
 
 // The whole of a node, from its flat sums.

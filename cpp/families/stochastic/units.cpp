@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/index.hpp"
+
 namespace boscage::stochastic {
 
 namespace {
@@ -81,19 +83,17 @@ ColumnUnits common_unit(const Range& range) {
 }
 
 Matrix<double> read_rows(const Matrix<double>& X, const ColumnUnits& units, std::vector<double>& values) {
-  values.resize(static_cast<size_t>(X.rows * X.columns));
+  values.resize(to_size(X.rows * X.columns));
   for (int64_t row = 0; row < X.rows; ++row)
-    for (int64_t j = 0; j < X.columns; ++j)
-      values[static_cast<size_t>(row * X.columns + j)] = read(units, static_cast<size_t>(j), X(row, j));
+    for (int64_t j = 0; j < X.columns; ++j) values[to_size(row * X.columns + j)] = read(units, to_size(j), X(row, j));
   return {values.data(), X.rows, X.columns, X.columns, 1};
 }
 
 template <class Index>
 SparseRows<double, Index> read_rows(const SparseRows<double, Index>& X, const ColumnUnits& units,
                                     std::vector<double>& values) {
-  values.resize(static_cast<size_t>(X.stored));
-  for (int64_t k = 0; k < X.stored; ++k)
-    values[static_cast<size_t>(k)] = read(units, static_cast<size_t>(X.column(k)), X.data[k]);
+  values.resize(to_size(X.stored));
+  for (int64_t k = 0; k < X.stored; ++k) values[to_size(k)] = read(units, to_size(X.column(k)), X.data[k]);
   SparseRows<double, Index> rows = X;
   rows.data = values.data();
   return rows;

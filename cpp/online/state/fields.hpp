@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/index.hpp"
 #include "online/kernels.hpp"
 
 namespace boscage::online {
@@ -36,7 +37,7 @@ class Reader {
     if (found == archive_.end()) throw BadState("the state lacks the array '" + name + "'");
     auto* values = std::get_if<std::vector<T>>(&found->second);
     if (values == nullptr) throw BadState("the state's array '" + name + "' has the wrong type");
-    if (size >= 0 && static_cast<int64_t>(values->size()) != size) {
+    if (size >= 0 && signed_size(*values) != size) {
       throw BadState("the state's array '" + name + "' has " + std::to_string(values->size()) + " entries, not " +
                      std::to_string(size));
     }
@@ -87,7 +88,7 @@ class Reader {
   int64_t length(const std::string& name) const {
     const auto found = archive_.find(name);
     if (found == archive_.end()) return -1;
-    return std::visit([](const auto& values) { return static_cast<int64_t>(values.size()); }, found->second);
+    return std::visit([](const auto& values) { return signed_size(values); }, found->second);
   }
   bool has(const std::string& name) const { return archive_.count(name) > 0; }
   void finish() const {

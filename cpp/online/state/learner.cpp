@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 Archive Learner::save(bool resume) const {
@@ -123,8 +125,8 @@ Learner::Learner(Archive archive) {
     }
   }
   reader.finish();
-  is_known_.assign(static_cast<size_t>(classes_), false);
-  for (int32_t label : known_) is_known_[static_cast<size_t>(label)] = true;
+  is_known_.assign(to_size(classes_), false);
+  for (int32_t label : known_) is_known_[to_size(label)] = true;
 }
 
 std::vector<std::pair<std::string, int64_t>> Learner::memory() const {

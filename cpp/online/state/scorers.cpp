@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
+
 namespace boscage::online {
 
 void Scorers::save(Archive& archive, bool resume, float clock) const {
@@ -24,18 +26,17 @@ void Scorers::save(Archive& archive, bool resume, float clock) const {
   for (const Feature& feature : features_) {
     for (const Entry& entry : feature.entries) {
       labels.push_back(entry.label);
-      weights.push_back(resume ? entry.weight
-                               : entry.weight - entry.average * factor[static_cast<size_t>(entry.label)]);
+      weights.push_back(resume ? entry.weight : entry.weight - entry.average * factor[to_size(entry.label)]);
       squares.push_back(entry.square);
       averages.push_back(entry.average);
     }
     const int64_t length = feature.length();
     for (int64_t at = 0; at < (resume ? 3 * length : length); ++at) {
       const float* cell = feature.table.data() + at;
-      tables.push_back(resume ? cell[0] : cell[0] - cell[2 * length] * factor[static_cast<size_t>(at)]);
+      tables.push_back(resume ? cell[0] : cell[0] - cell[2 * length] * factor[to_size(at)]);
     }
-    offsets.push_back(static_cast<int64_t>(labels.size()));
-    table_offsets.push_back(static_cast<int64_t>(tables.size()));
+    offsets.push_back(signed_size(labels));
+    table_offsets.push_back(signed_size(tables));
   }
   archive["scorers.offsets"] = std::move(offsets);
   archive["scorers.labels"] = std::move(labels);
@@ -50,7 +51,7 @@ void Scorers::save(Archive& archive, bool resume, float clock) const {
 void Scorers::load(Reader& reader, int64_t classes, const std::vector<int32_t>& known, bool resume) {
   classes_ = classes;
   for (int32_t label : known) count_known(label);
-  starts_.assign(static_cast<size_t>(resume ? 0 : classes), 0.0f);
+  starts_.assign(to_size(resume ? 0 : classes), 0.0f);
   if (resume) starts_ = reader.take_finite<float>("scorers.starts", classes, 0.0);
   if (dense_) {
     const int64_t size = classes * stride_;
@@ -72,20 +73,19 @@ void Scorers::check_averages(float clock) const {
   };
   for (const float weight : now.weights) check(weight);
   for (const Feature& feature : features_) {
-    for (const Entry& entry : feature.entries)
-      check(entry.weight - entry.average * now.factors[static_cast<size_t>(entry.label)]);
-    const auto length = static_cast<size_t>(feature.length());
+    for (const Entry& entry : feature.entries) check(entry.weight - entry.average * now.factors[to_size(entry.label)]);
+    const auto length = to_size(feature.length());
     for (size_t i = 0; i < length; ++i) check(feature.table[i] - feature.table[2 * length + i] * now.factors[i]);
   }
 }
 
 void Scorers::load_features(Reader& reader, bool resume) {
-  gradients_.assign(static_cast<size_t>(classes_), 0.0f);
+  gradients_.assign(to_size(classes_), 0.0f);
   const auto offsets = reader.take_offsets("scorers.offsets", stride_);
   const int64_t size = offsets.back();
   const auto labels = reader.take_index<int32_t>("scorers.labels", size, 0, reach_);
   const auto weights = reader.take_weights("scorers.weights", size);
-  const std::vector<float> zeros(static_cast<size_t>(size), 0.0f);
+  const std::vector<float> zeros(to_size(size), 0.0f);
   const auto squares = resume ? reader.take_finite<float>("scorers.squares", size, 0.0) : zeros;
   const auto averages = resume ? reader.take_finite<float>("scorers.averages", size) : zeros;
   const auto table_offsets = reader.take_offsets("scorers.table_offsets", stride_);
@@ -93,8 +93,8 @@ void Scorers::load_features(Reader& reader, bool resume) {
   const int64_t parts = resume ? 3 : 1;
   for (size_t at = 0; at < features_.size(); ++at) {
     Feature& feature = features_[at];
-    feature.entries.reserve(static_cast<size_t>(offsets[at + 1] - offsets[at]));
-    for (auto i = static_cast<size_t>(offsets[at]); i < static_cast<size_t>(offsets[at + 1]); ++i) {
+    feature.entries.reserve(to_size(offsets[at + 1] - offsets[at]));
+    for (auto i = to_size(offsets[at]); i < to_size(offsets[at + 1]); ++i) {
       if (!feature.entries.empty() && labels[i] <= feature.entries.back().label) {
         throw BadState("the state's array 'scorers.labels' does not increase within a feature");
       }
@@ -106,11 +106,10 @@ void Scorers::load_features(Reader& reader, bool resume) {
     if (cells % parts != 0 || length > reach_ || !feature.entries.empty()) {
       throw BadState("a table of the state's scorers has the wrong length");
     }
-    feature.table.assign(static_cast<size_t>(3 * length), 0.0f);
+    feature.table.assign(to_size(3 * length), 0.0f);
     std::copy_n(tables.begin() + table_offsets[at], cells, feature.table.begin());
     for (int64_t i = 0; i < length; ++i) {
-      const bool sound = std::fabs(feature.table[static_cast<size_t>(i)]) <= 1e15f &&
-                         feature.table[static_cast<size_t>(length + i)] >= 0;
+      const bool sound = std::fabs(feature.table[to_size(i)]) <= 1e15f && feature.table[to_size(length + i)] >= 0;
       if (!sound) throw BadState("a table of the state's scorers holds a value out of range");
     }
   }

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boscage import _core
 from boscage.batches.numbers import NO_NUMBERS, NumberRange, native_target
-from boscage.batches.reading import Passes
+from boscage.batches.reading import Executor
 from boscage.batches.rows import Rows
 from boscage.criteria._numbers import NumberCriterion
 
@@ -58,8 +58,8 @@ class Distinct:
     most: int
     columns: tuple[int, ...]
 
-    def look(self, rows: Rows, threads: int) -> list[tuple[Numbers | None, float]]:
-        """Look at some rows."""
+    def answer(self, rows: Rows, threads: int) -> list[tuple[Numbers | None, float]]:
+        """Answer for some rows."""
         return [self._column(rows.X[:, j], rows.weight) for j in self.columns]
 
     def _column(self, values: Numbers, weight: Floats) -> tuple[Numbers | None, float]:
@@ -88,8 +88,8 @@ class Digits:
     prefixes: tuple[Numbers, ...]
     shift: int
 
-    def look(self, rows: Rows, threads: int) -> list[Floats]:
-        """Look at some rows."""
+    def answer(self, rows: Rows, threads: int) -> list[Floats]:
+        """Answer for some rows."""
         wanted = zip(self.columns, self.prefixes)
         with ThreadPoolExecutor(threads) as pool:
             found = pool.map(lambda each: _core.digit_counts(rows.X, each[0], rows.weight, each[1], self.shift), wanted)
@@ -116,8 +116,8 @@ class Edges:
     def __getstate__(self) -> dict[str, Any]:
         return {"last": self.last}
 
-    def look(self, rows: Rows, threads: int) -> Numbers:
-        """Look at some rows: the smallest value by place."""
+    def answer(self, rows: Rows, threads: int) -> Numbers:
+        """Answer for some rows: the smallest value by place."""
         smallest: Numbers = _core.bin_minima(rows.X, *self.native, threads)
         return smallest
 
@@ -138,11 +138,11 @@ class Histograms:
     route: tuple[npt.NDArray[Any], ...] = _NO_ROUTE
     criterion: tuple[str, float] = ("", 0.0)
 
-    def look(self, rows: Rows, threads: int) -> tuple[Floats, Floats]:
-        """Look at some rows: sums by bin, and smallest numbers and negated numbers by bin."""
+    def answer(self, rows: Rows, threads: int) -> tuple[Floats, Floats]:
+        """Answer for some rows: sums by bin, and smallest numbers and negated numbers by bin."""
         target = native_target(rows, self.n_classes)
         found: tuple[Floats, Floats] = _core.bin_histograms(
-            rows.X, target, *self.edges.native, *self.route, *self.criterion, threads
+            rows.X, target, self.edges.native, self.route, self.criterion, threads
         )
         return found
 
@@ -151,7 +151,7 @@ class Histograms:
         return one[0] + other[0], np.minimum(one[1], other[1])
 
 
-def find_edges(passes: Passes, max_bins: int, n_categories: npt.NDArray[np.int64]) -> tuple[Edges, list[bool]]:
+def find_edges(passes: Executor, max_bins: int, n_categories: npt.NDArray[np.int64]) -> tuple[Edges, list[bool]]:
     """Return the bins of every column, and whether they hold one value each; a category has a bin of its own."""
     dtype = passes.survey.dtype
     last: list[Numbers] = [np.arange(count, dtype=dtype) for count in n_categories.tolist()]
@@ -171,7 +171,7 @@ def find_edges(passes: Passes, max_bins: int, n_categories: npt.NDArray[np.int64
     return Edges(tuple(last)), [column not in wide for column in range(len(last))]
 
 
-def _quantiles(passes: Passes, columns: list[int], totals: list[float], max_bins: int) -> list[Numbers]:
+def _quantiles(passes: Executor, columns: list[int], totals: list[float], max_bins: int) -> list[Numbers]:
     """For each share m/max_bins the smallest value up to which so much weight lies, by descending through digits."""
     kind: type[Any] = np.uint32 if passes.survey.dtype == np.float32 else np.uint64
     bits = 8 * np.dtype(kind).itemsize
@@ -191,40 +191,32 @@ def _quantiles(passes: Passes, columns: list[int], totals: list[float], max_bins
     return [np.unique(from_keys(head)) for head in heads]
 
 
-def grow_in_passes(job: Job, passes: Passes, limits: Callable[[float], Limits], max_bins: int) -> dict[str, Any]:
+def grow_in_passes(job: Job, passes: Executor, limits: Callable[[float], Limits], max_bins: int) -> dict[str, Any]:
     """Grow a tree by passes over the rows: some for the bins, one for the root and one for each level."""
     n_categories = job.data.n_categories
     edges, exact = find_edges(passes, max_bins, n_categories)
     first = passes.collect(edges)
     start, last = edges.native
-    name, parameter, table = job.native_criterion()
     if isinstance(job.criterion, NumberCriterion):
         numbers = passes.collect(NumberRange())
         job.criterion.check_least(numbers.low, f"y={numbers.low.min()}")
         weight = numbers.weight
-        question = Histograms(edges, 0, criterion=(name, parameter))
+        question = Histograms(edges, 0, criterion=job.criterion.native()[:2])
     else:
         question = Histograms(edges, job.n_classes)
         root = passes.collect(question)
         numbers = NO_NUMBERS
         weight = float(root[0][: start[1] * job.n_classes].sum())
-    growth = _core.AxisGrowth(
+    bins = _core.ColumnBins(
         start,
         _by_place(first, start),
         _by_place(last, start),
         np.array(exact, np.uint8),
         (n_categories > 0).astype(np.uint8),
         passes.survey.dtype == np.float32,
-        question.n_classes,
-        numbers.native(),
-        name,
-        parameter,
-        table,
-        job.growth.native(),
-        limits(weight).native(),
-        job.max_features,
-        job.seed,
     )
+    spec = job.native_spec(limits(weight))
+    growth = _core.AxisGrowth(bins, question.n_classes, numbers.native(), spec, job.max_features)
     most_numbers = int(passes.max_message_mb * 1e6 / 8)
     route = growth.ask(most_numbers)
     growth.tell(*(passes.collect(replace(question, route=route)) if question.n_classes == 0 else root))

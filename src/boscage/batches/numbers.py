@@ -38,8 +38,8 @@ NO_NUMBERS = NumberFacts(np.empty(0), np.empty(0), 0.0, True)
 class NumberRange:
     """The question for `NumberFacts`."""
 
-    def look(self, rows: Rows, threads: int) -> NumberFacts:
-        """Look at some rows."""
+    def answer(self, rows: Rows, threads: int) -> NumberFacts:
+        """Answer for some rows."""
         y = as_outputs(rows.y)
         weight = float(rows.weight.sum()) if len(rows.weight) else float(len(y))
         is_whole = bool((rows.weight == np.floor(rows.weight)).all())

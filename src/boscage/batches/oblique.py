@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import IncompatibleParts
-from boscage.batches.reading import Question
+from boscage.batches.numbers import native_target
+from boscage.batches.reading import SumExecutor, SumPass
 from boscage.batches.reduction import Parts, join, to_parts, total
 from boscage.batches.rows import BLOCK_ROWS, Rows
 
@@ -48,9 +49,8 @@ class ColumnSums:
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
-        native = _core.sum_columns(
-            rows.X, rows.y, rows.weight, self.shift, self.per_unit, self.n_classes, first_block, threads
-        )
+        target = native_target(rows, self.n_classes)
+        native = _core.sum_columns(rows.X, target, self.shift, self.per_unit, first_block, threads)
         return to_parts(native)
 
 
@@ -66,7 +66,7 @@ class LeafSums:
 
     @cached_property
     def _native(self) -> Any:
-        return _core.ObliquePass(self.mean, self.centre, self.inverse, *self.route)
+        return _core.ObliquePass(self.mean, self.centre, self.inverse, self.route)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_native"}
@@ -77,7 +77,8 @@ class LeafSums:
         if len(places):
             start = first_block * BLOCK_ROWS
             places = places[start : start + len(rows)]
-        return to_parts(self._native.sums(rows.X, rows.y, rows.weight, places, first_block, threads))
+        target = native_target(rows, self.route[4].shape[1])
+        return to_parts(self._native.sums(rows.X, target, places, first_block, threads))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Scaling:
     mass: Floats
 
     @classmethod
-    def of(cls, scale: str, sums: Callable[[Question], Floats], low: Floats, high: Floats, n_classes: int) -> Scaling:
+    def of(cls, scale: str, sums: Callable[[SumPass], Floats], low: Floats, high: Floats, n_classes: int) -> Scaling:
         """Ask for them.
 
         Parameters
@@ -126,19 +127,6 @@ class Scaling:
         centre, unit = (mean, deviation) if scale == "standard" else (middle, np.where(varies, half, 0.0))
         inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > _SMALLEST_DEVIATION)
         return cls(mean, deviation, centre, inverse, first[3 * len(low) :])
-
-
-class Adds(Protocol):
-    """Whoever answers questions about all rows; `Passes` do."""
-
-    max_message_mb: float
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that count."""
-
-    def sums(self, question: Question) -> Floats:
-        """Answer a question by one pass over all rows."""
 
 
 class MemoryPasses:
@@ -183,7 +171,7 @@ class MemoryPasses:
         low, high = np.fmin.reduce([low for low, _ in found]), np.fmax.reduce([high for _, high in found])
         return low, high
 
-    def sums(self, question: Question) -> Floats:
+    def sums(self, question: SumPass) -> Floats:
         """Answer a question about all rows."""
         parts: Parts = []
         for first_block, rows in self._rows():
@@ -194,7 +182,7 @@ class MemoryPasses:
 def grow_in_passes(
     family: WeightedOblique,
     job: Job,
-    passes: Adds,
+    passes: SumExecutor,
     ranges: tuple[Floats, Floats],
     limits: Callable[[float], Limits],
     places: Places = _NO_PLACES,
@@ -205,7 +193,7 @@ def grow_in_passes(
     ----------
     family, job
         What to grow; the rows of the job are not looked at.
-    passes : Adds
+    passes : SumExecutor
         Answers questions.
     ranges : tuple of ndarray
         Smallest and largest number of each column.
@@ -221,23 +209,12 @@ def grow_in_passes(
     """
     scaling = Scaling.of(family.scale, passes.sums, *ranges, job.n_classes)
     growth = _core.ObliqueGrowth(
-        scaling.centre,
-        scaling.inverse,
-        *ranges,
+        (scaling.centre, scaling.inverse, *ranges),
         scaling.mass,
         passes.n_rows,
-        family.scale,
-        float(family.l2),
-        int(family.n_init),
-        family.recut,
-        int(family.max_iter),
-        float(family.tol),
+        family.native_options(job.seed),
         int(family.max_bins or 0),
-        job.seed,
-        *job.native_criterion(),
-        job.growth.native(),
-        limits(float(scaling.mass.sum())).native(),
-        job.threads,
+        job.native_spec(limits(float(scaling.mass.sum()))),
     )
     most_numbers = int(min(passes.max_message_mb, _MOST_MB) * 1e6 / 8)
     while (route := growth.ask(most_numbers)) is not None:

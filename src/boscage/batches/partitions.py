@@ -21,7 +21,7 @@ from distributed import Client, Future
 from distributed.client import futures_of
 
 import boscage
-from boscage.batches.reading import Look, Question
+from boscage.batches.reading import CollectPass, SumPass
 from boscage.batches.reduction import Parts, join
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
 from boscage.batches.source import raw_batch
@@ -143,8 +143,8 @@ class Asked(NamedTuple):
     categories: CategoryRule
     target: str = "classes"
     prepare: Preparation | None = None
-    question: Question | None = None
-    look: Look | None = None
+    question: SumPass | None = None
+    look: CollectPass | None = None
 
 
 class Group(NamedTuple):
@@ -233,7 +233,7 @@ def survey_group(asked: Asked, group: Group) -> list[Survey | None]:
 
 
 def weigh_group(asked: Asked, group: Group) -> list[WeightSurvey | None]:
-    """Look at the weights of partitions, those of the classes included."""
+    """Survey the weights of partitions, those of the classes included."""
 
     def weigh(raw: RawBatch | None, place: int) -> WeightSurvey | None:
         return None if raw is None or asked.prepare is None else asked.prepare.survey_weights(raw)
@@ -268,7 +268,7 @@ def answer_group(asked: Asked, group: Group) -> list[Answer]:
     return join_answers(question, _each(asked, group, answer))
 
 
-def join_answers(question: Question, answers: Iterable[Answer]) -> list[Answer]:
+def join_answers(question: SumPass, answers: Iterable[Answer]) -> list[Answer]:
     """Join neighbouring answers, which come in the order of their rows; rows at their edges may complete blocks."""
     joined: list[Answer] = []
     for answer in answers:
@@ -279,7 +279,7 @@ def join_answers(question: Question, answers: Iterable[Answer]) -> list[Answer]:
     return joined
 
 
-def _join_two(question: Question, left: Answer, right: Answer) -> Answer:
+def _join_two(question: SumPass, left: Answer, right: Answer) -> Answer:
     """Join two answers that touch."""
     inside, head, tail = [left.inside], left.head, right.tail
     if right.head is not None:
@@ -306,7 +306,7 @@ def _in_order(answers: Iterable[Answer]) -> list[Answer]:
     return sorted(answers, key=lambda answer: answer.first_row)
 
 
-def answer_of_all(question: Question, answers: Iterable[Answer]) -> Parts:
+def answer_of_all(question: SumPass, answers: Iterable[Answer]) -> Parts:
     """Return the sums of all blocks from the answers for all rows."""
     (answer,) = join_answers(question, _in_order(answers))
     if answer.tail is None:
@@ -320,7 +320,7 @@ def look_at_group(asked: Asked, group: Group) -> Any:
     question = asked.look
 
     def look(raw: RawBatch | None, place: int) -> Any:
-        return question.look(_prepared(asked, raw, group.lengths[place]), 1)
+        return question.answer(_prepared(asked, raw, group.lengths[place]), 1)
 
     return reduce(question.merge, _each(asked, group, look))
 

@@ -21,17 +21,17 @@ Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 
-class Question(Protocol):
-    """What a pass over the rows is to bring: a value without state that can be sent anywhere."""
+class SumPass(Protocol):
+    """What a growing tree wants to know about all rows, as sums: a value without state that can be sent anywhere."""
 
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of rows that begin with this block."""
 
 
-class Look(Protocol):
-    """A question whose answers for some rows are merged without rounding, so that their order does not matter."""
+class CollectPass(Protocol):
+    """The same with answers that are merged without rounding, so that their order does not matter."""
 
-    def look(self, rows: Rows, threads: int) -> Any:
+    def answer(self, rows: Rows, threads: int) -> Any:
         """Answer for some rows."""
 
     def merge(self, one: Any, other: Any) -> Any:
@@ -46,18 +46,25 @@ class Reading(NamedTuple):
     bytes_read: int
 
 
-class Passes(Protocol):
-    """Whoever has the rows and answers questions about all of them."""
+class SumExecutor(Protocol):
+    """Whoever has the rows and answers passes of sums."""
 
     max_message_mb: float
 
     @property
-    def survey(self) -> Survey:
-        """What the first pass found."""
-
-    @property
     def n_rows(self) -> int:
         """Number of rows that count."""
+
+    def sums(self, question: SumPass) -> Floats:
+        """Answer by one pass over all rows."""
+
+
+class Executor(SumExecutor, Protocol):
+    """Whoever has the rows and answers passes of both kinds: batches in this process, or a cluster."""
+
+    @property
+    def survey(self) -> Survey:
+        """What the first pass found."""
 
     @property
     def weight(self) -> float:
@@ -67,11 +74,8 @@ class Passes(Protocol):
     def weight_exponent(self) -> int:
         """See `moderate_exponent`."""
 
-    def sums(self, question: Question) -> Floats:
-        """Answer a question by one pass over all rows."""
-
-    def collect(self, question: Look) -> Any:
-        """Answer a question of exact answers by one pass over all rows."""
+    def collect(self, question: CollectPass) -> Any:
+        """Answer by one pass over all rows."""
 
 
 class BatchPasses:
@@ -160,7 +164,7 @@ class BatchPasses:
         assert found is not None  # the first pass has seen rows
         return found
 
-    def sums(self, question: Question) -> Floats:
+    def sums(self, question: SumPass) -> Floats:
         """Answer a question by one pass over all rows."""
         if self._files is not None:
             self.n_passes += 1
@@ -174,13 +178,13 @@ class BatchPasses:
         self._check_rows(n)
         return total(parts)
 
-    def collect(self, question: Look) -> Any:
+    def collect(self, question: CollectPass) -> Any:
         """Answer a question of exact answers by one pass over all rows."""
         found, n = None, 0
 
         def look(batch: RawBatch, threads: int) -> tuple[int, Any]:
             rows = self._prepare(batch)
-            return len(rows), question.look(rows, threads) if len(rows) else None
+            return len(rows), question.answer(rows, threads) if len(rows) else None
 
         with closing(self._each(look)) as answers:
             for rows, seen in answers:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from boscage import _core
 from boscage.batches.numbers import NO_NUMBERS, NumberFacts, NumberRange, native_target
-from boscage.batches.reading import Passes, Question
+from boscage.batches.reading import Executor, SumPass
 from boscage.batches.reduction import Parts, to_parts
 from boscage.batches.rows import Rows
 
@@ -92,7 +92,7 @@ class Squares:
     def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
         """Return the sums of some rows."""
         X = self.columns.read(rows.X)
-        native = _core.sum_squares(X, rows.weight, self.unit, self.shift, self.per_unit, first_block, threads)
+        native = _core.sum_squares(X, rows.weight, self.unit, (self.shift, self.per_unit), first_block, threads)
         return to_parts(native)
 
 
@@ -122,15 +122,12 @@ class NodeSums:
     @cached_property
     def _native(self) -> Any:
         return _core.StochasticPass(
-            self.scale,
-            self.has_constant,
-            self.constant,
-            self.shift,
-            self.factor,
+            _core.StochasticFrame(self.scale, self.has_constant, self.constant),
+            (self.shift, self.factor),
+            self.n_columns,
             self.n_classes,
             self.numbers.native(),
-            self.n_columns,
-            *self.route,
+            self.route,
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -154,7 +151,7 @@ class Moments:
 
     @classmethod
     def of(
-        cls, sums: Callable[[Question], Floats], low: Floats, high: Floats, weight: float, columns: ColumnUnits
+        cls, sums: Callable[[SumPass], Floats], low: Floats, high: Floats, weight: float, columns: ColumnUnits
     ) -> Moments:
         """Ask for them.
 
@@ -192,7 +189,7 @@ class Moments:
 
 
 def grow_in_passes(
-    family: StochasticLinear, job: Job, passes: Passes, limits: Callable[[float], Limits]
+    family: StochasticLinear, job: Job, passes: Executor, limits: Callable[[float], Limits]
 ) -> tuple[dict[str, Any], Floats | None]:
     """Grow a tree by passes over the rows: one for each level.
 

@@ -72,7 +72,7 @@ class Levels:
 
     @classmethod
     def of(cls, column: Labelled, is_kept: npt.NDArray[np.bool_] | None = None) -> Levels:
-        """Look at some rows of a column."""
+        """Describe some rows of a column."""
         codes = column.codes if is_kept is None else column.codes[is_kept]
         counts = np.bincount(codes[codes >= 0], minlength=len(column.labels))
         labels = (column.labels[place] for place in np.flatnonzero(counts).tolist())

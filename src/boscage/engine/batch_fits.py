@@ -15,7 +15,7 @@ from boscage.engine.finish import Finish
 from boscage.engine.top_down import TopDownEstimator, category_rule
 
 if TYPE_CHECKING:
-    from boscage.batches.reading import Passes
+    from boscage.batches.reading import Executor
 
 
 class BatchFits(TopDownEstimator):
@@ -122,7 +122,7 @@ class BatchFits(TopDownEstimator):
         check_is_fitted(self, "tree_")
         return predict_batches(self, source, path, target, proba=proba, columns=columns)
 
-    def _fit_passes(self, parts: dict[str, Any], passes: Passes) -> None:
+    def _fit_passes(self, parts: dict[str, Any], passes: Executor) -> None:
         """Grow over rows that others hold; nothing on self is changed before the tree is there."""
         from boscage.batches.survey import schema_data
 

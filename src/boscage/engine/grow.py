@@ -67,6 +67,7 @@ class Job:
     max_features: int = 0  # columns a node looks at; 0 means all
     progress: Callable[[int], None] | None = None
     weight_exponent: int = 0  # weights of the data are divided by 2 to the power of this
+    table: _core.Table | None = None  # X in the core, if trees share it
 
     @property
     def n_classes(self) -> int:
@@ -78,7 +79,7 @@ class Job:
         """Row weights as the core takes them: empty when every row counts 1."""
         return _UNIT_WEIGHT if self.data.weight is None else self.data.weight
 
-    def native_target(self) -> Any:
+    def native_target(self) -> _core.Target:
         """Return y and the weights as the core takes them; it borrows both."""
         y = self.data.y
         if isinstance(self.criterion, NumberCriterion):
@@ -86,17 +87,29 @@ class Job:
             return _core.Target(y.reshape(len(y), -1), self.weight)
         return _core.Target(y, self.weight, self.n_classes)
 
-    def native_criterion(self) -> tuple[str, float, Floats]:
-        """Return the criterion as the core takes it."""
-        name, parameter, table = self.criterion.native()
-        return name, parameter, table.ravel()
+    def native_spec(self, limits: Limits | None = None) -> _core.GrowthSpec:
+        """Return everything but rows and target as the core takes it."""
+        return _core.GrowthSpec(
+            native_criterion(self.criterion),
+            self.growth.native(),
+            (limits or self.limits).native(),
+            self.seed,
+            self.threads,
+            self.progress,
+        )
 
 
-def native_table(X: Any) -> Any:
-    """Hand rows to the core, which borrows them; a CSR matrix stays one."""
+def native_criterion(criterion: Criterion | NumberCriterion) -> _core.Criterion:
+    """Return a criterion as the core takes it."""
+    name, parameter, table = criterion.native()
+    return _core.Criterion(name, parameter, table.ravel())
+
+
+def native_table(X: Any, *, shared: bool = False) -> _core.Table:
+    """Hand rows to the core, which borrows them; a CSR matrix stays one. Of a shared one columns are sorted once."""
     if sparse.issparse(X):
-        return _core.Table(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1])
-    return _core.Table(X)
+        return _core.Table(X.data, X.indices, X.indptr.astype(X.indices.dtype, copy=False), X.shape[1], shared)
+    return _core.Table(X, shared)
 
 
 def with_given_weights(tree: Tree, job: Job) -> Tree:

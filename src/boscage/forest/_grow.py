@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
+from boscage import _core
 from boscage.base.progress import Progress
 from boscage.engine.finish import Finish
-from boscage.engine.grow import Job, with_given_weights
+from boscage.engine.grow import Job, native_table, with_given_weights
 from boscage.forest._bags import Bags
 from boscage.tree import Tree
 
@@ -41,11 +43,17 @@ class TreeGrower:
             seed=self.bags.tree_seed(number),
             threads=threads,
             progress=progress,
+            table=self.table if data.X is job.data.X else None,
         )
         tree = leaf.grow_tree(part) if leaf.grows(part) else splits.grow(part)
         if keep_all and self._needs_rows(tree):
-            part = replace(part, data=self.bags.data(job.data, number, keep_all=False))
+            part = replace(part, data=self.bags.data(job.data, number, keep_all=False), table=None)
         return with_given_weights(self.finish(tree, part), job)
+
+    @cached_property
+    def table(self) -> _core.Table:
+        """X for all trees."""
+        return native_table(self.job.data.X, shared=True)
 
     def _needs_rows(self, tree: Tree) -> bool:
         return tree.is_soft or self.finish.polish is not None or "rows" in self.finish.leaf.needs
@@ -53,6 +61,7 @@ class TreeGrower:
 
 def grow_trees(grow: TreeGrower, numbers: Sequence[int], threads: int, verbose: bool | None) -> list[Tree]:
     """Grow the trees of some numbers, in their order; Ctrl-C stops all of them."""
+    _ = grow.table  # made before threads ask for it
     with Progress("growing trees", verbose, len(numbers)) as progress:
         shown = progress.callback or _nothing
         if threads == 1:

@@ -96,11 +96,11 @@ class Linear(Leaf):
         sample = distinct_rows(job.data)
         shares = self.leaf_values(tree)
         offsets, members, weight = _members(tree, job, sample)
-        call = _core.LeafModelCall(
-            offsets, members, weight, shares.ravel(), float(self.l2), int(self.max_iter), 1e-7, job.threads
-        )
+        call = _core.LeafModelCall(offsets, members, weight, shares.ravel())
+        call.l2, call.max_iter, call.threads = float(self.l2), int(self.max_iter), job.threads
+        call.progress = job.progress
         rows = native_rows(job.data.X)
-        coef, intercept = _core.fit_leaf_models(tree._native, *rows, sample.native(), call, job.progress)
+        coef, intercept = _core.fit_leaf_models(tree._native, *rows, sample.native(), call)
         return replace(tree, leaf_value=shares, leaf_models=LeafModels(coef, intercept))
 
 

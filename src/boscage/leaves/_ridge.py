@@ -118,7 +118,7 @@ class RidgeLeaf(Leaf):
         from boscage.splits import Axis
 
         plain = type(job.splits) is Axis and job.max_features == 0
-        return self.grow and plain and job.native_criterion()[0] == "squared_error"
+        return self.grow and plain and job.criterion.native()[0] == "squared_error"
 
     def grow_tree(self, job: Job) -> Tree:
         """Grow a tree for linear leaves; its models are in place."""

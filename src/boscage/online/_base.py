@@ -171,7 +171,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             learner = self._learner_for(matrix, check_random_state(self.random_state))
         fresh = {} if in_place and book is self._book else _fitted(learner, book, schema)
         with Progress("learning online: rows", self.verbose, matrix.shape[0]) as progress:
-            given = (rows, labels, weight, None, len(book), True, True, progress.callback)
+            given = (rows, labels, weight, _core.LearnOptions(len(book)), progress.callback)
             if in_place:
                 with locks.write:
                     learner.learn(*given, partial(self.__dict__.update, fresh) if fresh else None)

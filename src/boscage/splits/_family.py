@@ -19,7 +19,7 @@ from boscage.engine.grow import Job, Limits, tree_of
 from boscage.tree import Tree
 
 if TYPE_CHECKING:
-    from boscage.batches.reading import Passes
+    from boscage.batches.reading import Executor
 
 # Families that grow over rows that are not in memory, for messages.
 IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOblique(max_bins=256)"
@@ -55,14 +55,14 @@ class SplitFamily(Component):
             f"Dask pass {IN_PASSES}; or call fit."
         )
 
-    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+    def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory, if `check_in_passes` has nothing against it.
 
         Parameters
         ----------
         job : Job
             Everything but the rows; its limits are those of a rough total weight.
-        passes : Passes
+        passes : Executor
             Answers questions about all rows.
         limits : callable
             Makes the limits from the exact total weight, which the first sums tell.
@@ -130,8 +130,7 @@ def _grow_by_proposals(family: ProposingFamily, job: Job) -> Tree:
     """
     X, y = job.data.X, job.data.y
     weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
-    order = job.growth.native()
-    grower = _core.ProposalGrower(job.native_target(), *job.native_criterion(), order, job.limits.native())
+    grower = _core.ProposalGrower(job.native_target(), job.native_spec())
     searched = 0
     while requests := grower.ask():
         for node, path, may_triple in requests:

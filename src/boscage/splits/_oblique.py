@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -49,17 +50,14 @@ class ObliqueFamily(SplitFamily):
         check_numbers(self, job, lookahead=self.lookahead)
         offset, codes, X = category_numbers(job.data)
         problem = _core.ObliqueProblem(
-            job.native_target(),
-            *job.native_criterion(),
-            job.growth.native(),
-            job.limits.native(),
-            self.lookahead,
-            offset is not None,
-            job.threads,
+            job.native_target(), job.native_spec(), self.lookahead, offset is not None, self._seconds()
         )
-        return oblique_tree(self._grow_native(native_table(X), job, problem), job, offset, codes)
+        return oblique_tree(self._grow_native(native_table(X), problem, job.seed), job, offset, codes)
 
-    def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
+    def _seconds(self) -> float:
+        return math.inf
+
+    def _grow_native(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
         """Call the family's function of the core."""
         raise NotImplementedError
 
@@ -75,9 +73,11 @@ class TimedFamily(ObliqueFamily):
         if self.time_limit is not None:
             self._check_real("time_limit", low=0, open_low=True)
 
-    def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
-        seconds = np.inf if self.time_limit is None else float(self.time_limit)
-        arrays = self._grow_timed(X, job, problem, seconds)
+    def _seconds(self) -> float:
+        return math.inf if self.time_limit is None else float(self.time_limit)
+
+    def _grow_native(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
+        arrays = self._grow_timed(X, problem, seed)
         if arrays["timed_out"]:
             warnings.warn(
                 f"{type(self).__name__}: time_limit={self.time_limit} s is over; the remaining nodes were given tests "
@@ -87,7 +87,7 @@ class TimedFamily(ObliqueFamily):
             )
         return arrays
 
-    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
+    def _grow_timed(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
         """Call the family's function of the core."""
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ from boscage.splits._family import IN_PASSES, SplitFamily
 from boscage.tree import Tree
 
 if TYPE_CHECKING:
-    from boscage.batches.reading import Passes
+    from boscage.batches.reading import Executor
 
 
 @register("splits", "axis")
@@ -60,6 +60,11 @@ class Axis(SplitFamily):
         """Whether sparse rows can be searched: bins are made of dense columns only."""
         return self.max_bins is None
 
+    @property
+    def takes_zero_weights(self) -> bool:  # type: ignore[override]
+        """Whether rows of weight 0 may stay: the edges of bins depend on the rows that are there."""
+        return self.max_bins is None
+
     def check(self) -> None:
         """Refuse fewer than two bins."""
         self._check_integer("max_bins", low=2, optional=True)
@@ -67,17 +72,12 @@ class Axis(SplitFamily):
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
         arrays = _core.grow_axis(
-            native_table(job.data.X),
+            job.table or native_table(job.data.X),
             job.native_target(),
+            job.native_spec(),
             job.data.n_categories,
             self.max_bins or 0,
             job.max_features,
-            job.seed,
-            *job.native_criterion(),
-            job.growth.native(),
-            job.limits.native(),
-            job.threads,
-            job.progress,
         )
         return tree_of(arrays, job.data)
 
@@ -89,7 +89,7 @@ class Axis(SplitFamily):
                 f"Dask pass {IN_PASSES}; or call fit."
             )
 
-    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+    def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: some passes for the bins, then one for each level."""
         from boscage.batches.axis import grow_in_passes
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from boscage import _core
 from boscage.base.component import register
-from boscage.engine.grow import Job
 from boscage.splits._oblique import TimedFamily
 
 
@@ -84,7 +83,8 @@ class CO2(TimedFamily):
         self._check_integer("max_iter", low=1, high=10**6)
         self._check_choice("recut", (True, False))
 
-    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
-        settings = self.init, float(self.nu), float(self.eta), int(self.max_iter), self.recut
-        arrays: dict[str, Any] = _core.grow_co2(X, problem, *settings, job.seed, seconds, job.progress)
-        return arrays
+    def _grow_timed(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
+        options = _core.Co2Options(self.init, seed)
+        options.nu, options.eta = float(self.nu), float(self.eta)
+        options.max_iter, options.recut = int(self.max_iter), bool(self.recut)
+        return _core.grow_co2(X, problem, options)

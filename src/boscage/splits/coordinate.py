@@ -6,7 +6,6 @@ from typing import Any
 
 from boscage import _core
 from boscage.base.component import register
-from boscage.engine.grow import Job
 from boscage.splits._oblique import TimedFamily
 
 ORDERS = ("sequential", "best", "random")
@@ -78,10 +77,9 @@ class OC1(TimedFamily):
         self._check_integer("n_jumps", low=0, high=10**6)
         self._check_choice("order", ORDERS)
 
-    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
+    def _grow_timed(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
         settings = self.init, int(self.n_restarts), int(self.n_jumps), ORDERS.index(self.order)
-        arrays: dict[str, Any] = _core.grow_oc1(X, problem, *settings, job.seed, seconds, job.progress)
-        return arrays
+        return _core.grow_oc1(X, problem, *settings)
 
 
 @register("splits", "cart_lc")
@@ -144,7 +142,5 @@ class CartLC(TimedFamily):
         self._check_real("tol", low=0)
         self._check_real("elimination", low=0, high=1)
 
-    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
-        settings = self.init, float(self.tol), float(self.elimination)
-        arrays: dict[str, Any] = _core.grow_cart_lc(X, problem, *settings, job.seed, seconds, job.progress)
-        return arrays
+    def _grow_timed(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
+        return _core.grow_cart_lc(X, problem, self.init, float(self.tol), float(self.elimination))

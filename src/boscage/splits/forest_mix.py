@@ -151,15 +151,10 @@ class ForestMix(SplitFamily):
         arrays = _core.grow_mixed(
             native_table(job.data.X),
             job.native_target(),
-            job.data.n_categories,
-            np.empty(0, np.int64) if offset is None else offset,
-            np.empty(0) if codes is None else codes,
-            *job.native_criterion(),
-            job.growth.native(),
-            job.limits.native(),
+            job.native_spec(),
             options,
-            job.threads,
-            job.progress,
+            job.data.n_categories,
+            (np.empty(0, np.int64) if offset is None else offset, np.empty(0) if codes is None else codes),
         )
         tests = (arrays["weights"], arrays["weight_columns"], arrays["weight_offsets"])
         arrays["weights"] = sparse.csr_array(tests, shape=(len(tests[2]) - 1, d))

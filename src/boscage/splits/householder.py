@@ -6,7 +6,6 @@ from typing import Any
 
 from boscage import _core
 from boscage.base.component import register
-from boscage.engine.grow import Job
 from boscage.splits._oblique import TimedFamily
 
 
@@ -50,6 +49,5 @@ class Householder(TimedFamily):
         self.time_limit = time_limit
         self.lookahead = lookahead
 
-    def _grow_timed(self, X: Any, job: Job, problem: Any, seconds: float) -> dict[str, Any]:
-        arrays: dict[str, Any] = _core.grow_householder(X, problem, seconds, job.progress)
-        return arrays
+    def _grow_timed(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
+        return _core.grow_householder(X, problem)

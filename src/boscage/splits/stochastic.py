@@ -15,14 +15,14 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from boscage import _core
 from boscage.base.component import IncompatibleParts, register, resolve
 from boscage.criteria._numbers import NumberCriterion
-from boscage.engine.grow import Job, Limits, tree_of
+from boscage.engine.grow import Job, Limits, native_criterion, tree_of
 from boscage.splits._family import SplitFamily
 from boscage.splits._oblique import check_numbers
 from boscage.tree import Floats, InputMap, Tree
 
 if TYPE_CHECKING:
     from boscage.batches.numbers import NumberFacts
-    from boscage.batches.reading import Passes
+    from boscage.batches.reading import Executor
 
 __all__ = ["SplitSolution", "StochasticLinear", "solve_split"]
 
@@ -148,7 +148,7 @@ class StochasticLinear(SplitFamily):
                 f"StochasticLinear(lookahead=True) needs d² numbers per class, too many for X with {X.shape[1]} "
                 f"columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
             )
-        arrays = _core.grow_stochastic(*_native_rows(X), self.native_settings(job), job.progress)
+        arrays = _core.grow_stochastic(*_native_rows(X), self.native_settings(job))
         spread = None if self.scale == "standard" else _deviations(X, job)
         return self._tree(arrays, job, spread)
 
@@ -160,7 +160,7 @@ class StochasticLinear(SplitFamily):
                 "memory. Pass lookahead=False, or call fit."
             )
 
-    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+    def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: one pass for each level."""
         from boscage.batches.stochastic import grow_in_passes
 
@@ -185,18 +185,20 @@ class StochasticLinear(SplitFamily):
         return _core.stochastic_settings(
             job.native_target() if numbers is None else _core.Target(np.empty(0, np.int32), job.weight, job.n_classes),
             (numbers or NO_NUMBERS).native(),
-            self.scale or "none",
-            bool(self.fit_intercept),
-            float(self.intercept_scaling) if constant is None else constant,
-            self.search,
-            float(self.epsilon),
-            1e-6 if job.data.X.dtype == np.float32 else 1e-9,
-            bool(self.lookahead),
-            *job.native_criterion(),
-            job.growth.native(),
-            job.limits.native(),
-            job.threads,
+            job.native_spec(),
+            self.native_frame(constant),
+            _core.StochasticSearch(
+                self.search,
+                float(self.epsilon),
+                1e-6 if job.data.X.dtype == np.float32 else 1e-9,
+                bool(self.lookahead),
+            ),
         )
+
+    def native_frame(self, constant: float | None = None) -> _core.StochasticFrame:
+        """Return how tests see rows, with this constant in place of ``intercept_scaling``."""
+        constant = float(self.intercept_scaling) if constant is None else constant
+        return _core.StochasticFrame(str(self.scale or "none"), bool(self.fit_intercept), constant)
 
     def _tree(self, arrays: dict[str, Any], job: Job, spread: Floats | None) -> Tree:
         tree = tree_of(arrays, job.data, "linear", self._input_map(arrays))
@@ -304,10 +306,7 @@ def solve_split(
     away = rows - mean
     centred = np.ascontiguousarray(is_class.T @ away)
     spread = float(is_class.sum(axis=1) @ (1 - (rows**2).sum(axis=1) + (away**2).sum(axis=1)))
-    name, parameter, table = part.native()
-    w: Floats = _core.solve_stochastic(
-        mass, sums, name, parameter, table.ravel(), search, float(epsilon), centred, spread
-    )
+    w: Floats = _core.solve_stochastic(mass, sums, native_criterion(part), search, float(epsilon), (centred, spread))
     w = w if len(w) else np.zeros(rows.shape[1])
     right = (mass + sums @ w) / 2
     value = (part.total(mass) - part.gain(mass, right)) / part.unit

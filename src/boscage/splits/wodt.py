@@ -22,7 +22,7 @@ from boscage.splits._oblique import ObliqueFamily, category_numbers, oblique_tre
 from boscage.tree import Tree
 
 if TYPE_CHECKING:
-    from boscage.batches.reading import Passes
+    from boscage.batches.reading import Executor
 
 # Values that l2="auto" and prune_bits="auto" choose from; folds of their validation, and the size from which only one
 # of them is held out.
@@ -215,7 +215,7 @@ class WeightedOblique(ObliqueFamily):
                     f"memory. In batches and with Dask pass a number, for example {name}={number}; or call fit."
                 )
 
-    def grow_in_passes(self, job: Job, passes: Passes, limits: Callable[[float], Limits]) -> Tree:
+    def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: two passes for the scaling, then one for each step."""
         from boscage.batches.oblique import grow_in_passes
 
@@ -248,22 +248,17 @@ class WeightedOblique(ObliqueFamily):
         i, j = np.unravel_index(np.lexsort((leaves.ravel(), -right.ravel()))[0], right.shape)
         return self._with(l2=penalties[i], prune_bits=strengths[j])
 
-    def _grow_native(self, X: Any, job: Job, problem: Any) -> dict[str, Any]:
-        arrays: dict[str, Any] = _core.grow_wodt(
-            X,
-            problem,
-            self.scale,
-            float(self.l2),
-            int(self.n_init),
-            int(self.max_iter),
-            float(self.tol),
-            self.recut,
-            -1.0 if self.sparsity_tolerance is None else float(self.sparsity_tolerance),
-            self.max_terms or 0,
-            job.seed,
-            job.progress,
-        )
-        return arrays
+    def native_options(self, seed: int) -> _core.WodtOptions:
+        """Return the settings as the core takes them."""
+        options = _core.WodtOptions(self.scale, seed)
+        options.l2, options.n_init, options.recut = float(self.l2), int(self.n_init), bool(self.recut)
+        options.sparsity_tolerance = -1.0 if self.sparsity_tolerance is None else float(self.sparsity_tolerance)
+        options.max_terms = self.max_terms or 0
+        options.lbfgs.max_iter, options.lbfgs.tolerance = int(self.max_iter), float(self.tol)
+        return options
+
+    def _grow_native(self, X: _core.Table, problem: _core.ObliqueProblem, seed: int) -> dict[str, Any]:
+        return _core.grow_wodt(X, problem, self.native_options(seed))
 
 
 def _quality(tree: Tree, data: Dataset, threads: int) -> npt.NDArray[Any]:

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
 
 namespace boscage {
@@ -19,8 +20,7 @@ class DenseEntropy {
   DenseEntropy(const Matrix<T>& X, const Scaling& scaling, std::span<const uint32_t> rows,
                std::span<const uint32_t> columns, std::span<const WeightedRow> weighted, int classes, double l2,
                Pool* inner, const Control& control, const SoftNumbers* numbers = nullptr) {
-    if (numbers != nullptr ||
-        !is_large_tile(static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), classes)) {
+    if (numbers != nullptr || !is_large_tile(signed_size(rows), signed_size(columns), classes)) {
       full_.emplace(X, scaling, rows, columns, weighted, classes, l2, inner, control, numbers);
       return;
     }

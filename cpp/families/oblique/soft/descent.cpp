@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/index.hpp"
 #include "base/rng.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
 
@@ -79,7 +80,7 @@ ObliqueLeaf NodeDescent::leaf() const {
   ObliqueLeaf leaf;
   leaf.number.assign(all_classes_, -1);
   leaf.classes = static_cast<int32_t>(present_.size());
-  for (size_t c = 0; c < present_.size(); ++c) leaf.number[static_cast<size_t>(present_[c])] = static_cast<int32_t>(c);
+  for (size_t c = 0; c < present_.size(); ++c) leaf.number[to_size(present_[c])] = static_cast<int32_t>(c);
   return leaf;
 }
 
@@ -165,7 +166,7 @@ void NodeDescent::begin_start() {
 void NodeDescent::settle() {
   if (std::any_of(starts_.begin(), starts_.end(), [](const Start& start) { return start.step != Step::done; })) return;
   const bool has_test = std::any_of(starts_.begin(), starts_.end(), [](const Start& start) { return start.has_test; });
-  if (!has_test && starts_.size() < static_cast<size_t>(frame_.options.n_init) + kMoreStarts) return begin_start();
+  if (!has_test && starts_.size() < to_size(frame_.options.n_init) + kMoreStarts) return begin_start();
   phase_ = Phase::done;
 }
 
@@ -247,18 +248,18 @@ void NodeDescent::find_mass(Start& start) {
 void NodeDescent::cut_evenly(Start& start, std::span<const double> mass) {
   const std::vector<double> old = std::move(start.count.edges);
   const auto is_full = [](double weight) { return weight > 0; };
-  const auto first = static_cast<size_t>(std::find_if(mass.begin(), mass.end(), is_full) - mass.begin());
-  const auto after = static_cast<size_t>(std::find_if(mass.rbegin(), mass.rend(), is_full).base() - mass.begin());
+  const auto first = to_size(std::find_if(mass.begin(), mass.end(), is_full) - mass.begin());
+  const auto after = to_size(std::find_if(mass.rbegin(), mass.rend(), is_full).base() - mass.begin());
   if (first >= after) throw std::invalid_argument("a node has no rows: the rows have changed.");
   const double low = lower_end(old, first, start.low), high = upper_end(old, after - 1, start.high);
-  auto edges = mass_edges(old, mass, start.low, start.high, static_cast<size_t>(frame_.options.bins));
+  auto edges = mass_edges(old, mass, start.low, start.high, to_size(frame_.options.bins));
   start.low = low;
   start.high = high;
   wait_for(start, Wanted::cut, std::move(edges), Step::cut);
 }
 
 void NodeDescent::zoom(Start& start, double low, double high) {
-  wait_for(start, Wanted::cut, even_edges(low, high, static_cast<size_t>(frame_.options.bins)), Step::zoom);
+  wait_for(start, Wanted::cut, even_edges(low, high, to_size(frame_.options.bins)), Step::zoom);
 }
 
 // The test with the first `left_bins` bins on the left; kept if it is not worse than the one that is known.
@@ -270,7 +271,7 @@ bool NodeDescent::measure(Start& start, const double* sums, size_t left_bins, do
   for (size_t bin = 0; bin < bins; ++bin) {
     Side& side = bin < left_bins ? measured.left : measured.right;
     side.rows += static_cast<int64_t>(counts[bin]);
-    for (size_t c = 0; c < classes; ++c) side.sums[static_cast<size_t>(present_[c])] += sums[bin * classes + c];
+    for (size_t c = 0; c < classes; ++c) side.sums[to_size(present_[c])] += sums[bin * classes + c];
   }
   const Limits& limits = frame_.limits;
   for (const Side* side : {&measured.left, &measured.right}) {
@@ -320,7 +321,7 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
   start.step = Step::done;
   double low = 0, high = 0;  // of the bins beside the best edge
   if (best.gain >= 0) {
-    const auto left = static_cast<size_t>(best.position) - 1;
+    const auto left = to_size(best.position) - 1;
     size_t right = left + 1;
     while (right + 1 < bins && rows[right] == 0) ++right;
     const std::vector<double>& edges = start.count.edges;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "base/lanes.hpp"
 #include "families/oblique/soft/soft_entropy_kernel.hpp"
 #include "numeric/expit.hpp"
@@ -68,7 +69,7 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
       control_(control),
       blocks_(block_count(tile.rows())),
       numbers_(numbers) {
-  const auto filled = static_cast<size_t>(tile.groups() * kLanes);
+  const auto filled = to_size(tile.groups() * kLanes);
   if (numbers_ != nullptr) {
     share_.assign(filled, 0.0);
     std::copy(numbers_->share.begin(), numbers_->share.end(), share_.begin());
@@ -83,8 +84,8 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
     label_[i] = rows[i].label;
     weight_[i] = rows[i].weight / unit_;
   }
-  factor_.assign(static_cast<size_t>(classes), 0.0);
-  gradient_.assign(static_cast<size_t>(size()), 0.0);
+  factor_.assign(to_size(classes), 0.0);
+  gradient_.assign(to_size(size()), 0.0);
 }
 
 bool is_large_tile(int64_t rows, int64_t columns, int classes) {
@@ -105,7 +106,7 @@ double SoftEntropy<T>::value(std::span<const double> theta) {
   backwards_ = !backwards_;
   add_blocks(width, [&](const BlockTile<T>& tile, const BlockRows& rows, double* sums) {
     if constexpr (kReadsOnce) {
-      LineVector<float> memory(static_cast<size_t>(tile.columns * kLanes));
+      LineVector<float> memory(to_size(tile.columns * kLanes));
       add_sides_and_moments(tile, backwards_, weights.data(), theta.back(), rows, sums, sums + sides * kLanes,
                             memory.data());
     } else {
@@ -134,7 +135,7 @@ template <class T>
 template <class Kernel>
 void SoftEntropy<T>::add_blocks(int64_t width, const Kernel& kernel) {
   const int64_t stretch = width * kLanes;
-  parts_.assign(static_cast<size_t>(blocks_ * stretch), 0.0);
+  parts_.assign(to_size(blocks_ * stretch), 0.0);
   for_blocks(blocks_, pool_, [&](int64_t turn) {
     control_.check();
     const int64_t block = backwards_ ? blocks_ - 1 - turn : turn;
@@ -149,7 +150,7 @@ void SoftEntropy<T>::add_blocks(int64_t width, const Kernel& kernel) {
 
 template <class T>
 std::span<const double> SoftEntropy<T>::gradient() {
-  const auto width = static_cast<size_t>(size());
+  const auto width = to_size(size());
   if constexpr (kReadsOnce) {
     std::fill(gradient_.begin(), gradient_.end(), 0.0);
     const double* moments = parts_.data() + 2 * classes_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/index.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
 
 namespace boscage {
@@ -32,7 +33,7 @@ SparseEntropy::SparseEntropy(const SparseRows<T, Index>& X, const Scaling& scali
   }
   for (const WeightedRow& row : local) all_ += row.weight;
   slope_.resize(rows.size());
-  factor_.assign(static_cast<size_t>(classes), 0.0);
+  factor_.assign(to_size(classes), 0.0);
 }
 
 double SparseEntropy::value(std::span<const double> theta) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/parallel.hpp"
 #include "families/oblique/scaling.hpp"
 #include "grow/cut.hpp"
@@ -23,7 +24,7 @@ class SparseEntropy {
                 std::span<const uint32_t> columns, std::span<const WeightedRow> local, int classes, double l2,
                 const Control& control, const SoftNumbers* numbers = nullptr);
 
-  int64_t size() const { return static_cast<int64_t>(centre_.size()) + 1; }  // theta, then the bias
+  int64_t size() const { return signed_size(centre_) + 1; }  // theta, then the bias
   double value(std::span<const double> theta);
   // At the point of the last value().
   std::span<const double> gradient();

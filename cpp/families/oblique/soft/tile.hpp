@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/lanes.hpp"
 #include "data/matrix.hpp"
 #include "families/oblique/scaling.hpp"
@@ -29,15 +30,15 @@ class Tile {
   template <class Stored>
   Tile(const Matrix<Stored>& X, const Scaling& scaling, std::span<const uint32_t> rows,
        std::span<const uint32_t> columns, Pool* pool)
-      : rows_(static_cast<int64_t>(rows.size())), columns_(static_cast<int64_t>(columns.size())) {
-    values_.resize(static_cast<size_t>(groups() * kLanes * columns_));
+      : rows_(signed_size(rows)), columns_(signed_size(columns)) {
+    values_.resize(to_size(groups() * kLanes * columns_));
     const bool whole = std::is_same_v<T, float> && X.column_stride == 1 && columns_ == X.columns;
     const HalfScaling half = whole ? HalfScaling(scaling) : HalfScaling();
     const bool by_column = X.column_stride > X.row_stride;
     for_blocks(block_count(rows_), pool, [&](int64_t block) {
       const int64_t begin = block * kBlockGroups, end = std::min(groups(), begin + kBlockGroups);
       const auto put_column = [&](int64_t g, int64_t j) {
-        put(X, scaling, rows.data() + g * kLanes, columns[static_cast<size_t>(j)], g, j);
+        put(X, scaling, rows.data() + g * kLanes, columns[to_size(j)], g, j);
       };
       for (int64_t j = 0; by_column && j < columns_; ++j)
         for (int64_t g = begin; g < end; ++g) put_column(g, j);
@@ -58,7 +59,7 @@ class Tile {
   void resize(int64_t rows, int64_t columns) {
     rows_ = rows;
     columns_ = columns;
-    values_.resize(static_cast<size_t>(groups() * kLanes * columns_));
+    values_.resize(to_size(groups() * kLanes * columns_));
   }
 
   int64_t rows() const { return rows_; }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/dot.hpp"
+#include "base/index.hpp"
 
 namespace boscage {
 
@@ -47,7 +48,7 @@ std::span<const double> TwoLevels::gradient() {
 double SoftLeaves::value(std::span<const double> theta) {
   constexpr double kFloor = 1e-300;
   score(theta);
-  const auto classes = static_cast<size_t>(node_.classes());
+  const auto classes = to_size(node_.classes());
   std::array<std::vector<double>, 4> sums;
   for (auto& leaf : sums) leaf.assign(classes, 0.0);
   for (size_t t = 0; t < 3; ++t) {

@@ -1,4 +1,4 @@
-"""An estimator that learns nothing: it only goes through the door."""
+"""An estimator that learns nothing: it only checks its input."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from boscage.data.column_kinds import CategoryRule
 from boscage.data.validation import fit_data, predict_data, set_data_attributes
 
 
-class Door(ClassifierMixin, BaseEstimator):
+class Checker(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         categorical_features="from_dtype",
