@@ -298,7 +298,7 @@ def test_both_halves_have_the_same_roster_in_the_same_order():
         assert part.native()[0] == name
 
 
-@pytest.mark.parametrize("module", [criteria, growth, leaves, component, _weights], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [criteria, growth, leaves._leaf, component, _weights], ids=lambda m: m.__name__)
 def test_examples_run(module):
     result = doctest.testmod(module)
     assert result.failed == 0

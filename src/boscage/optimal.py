@@ -254,7 +254,7 @@ def parse_bytes(limit: Any) -> int:
     raise ValueError(f"memory_limit={limit!r} is not allowed. Pass bytes, a text such as '2GB', or None for no limit.")
 
 
-def _as_start(start: Any, n_features: int) -> tuple[npt.NDArray[Any], ...]:
+def _as_start(start: Any, n_features: int) -> Any:
     """Children, features and thresholds of a tree to start from; empty arrays for none."""
     if start is None:
         none = np.empty(0, np.int32)

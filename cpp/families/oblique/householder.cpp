@@ -12,6 +12,7 @@ namespace boscage {
 namespace {
 
 // Columns are scaled: less variance than this is rounding.
+constexpr size_t kMostJacobi = 40;  // columns up to which all eigenvectors are found
 constexpr double kNoVariance = 1e-20;
 // From this many columns the covariance is never written down.
 constexpr size_t kManyColumns = 1000;
@@ -78,10 +79,13 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
   double trace = 0;
   for (size_t j = 0; j < d; ++j) trace += covariance[j * d + j];
   if (!(trace > kNoVariance)) return {};
-  auto leading = leading_eigen(covariance, d, 1, [&] {
+  const IsOver is_over = [&] {
     control.check();
     return false;
-  });
+  };
+  Eigen leading =
+      d <= kMostJacobi ? symmetric_eigen(std::move(covariance), d, is_over) : leading_eigen(covariance, d, 1, is_over);
+  leading.vectors.resize(d);
   make_largest_positive(leading.vectors.data(), d);
   return std::move(leading.vectors);
 }

@@ -135,7 +135,7 @@ class Histograms:
 
     edges: Edges
     n_classes: int
-    route: tuple[npt.NDArray[Any], ...] = _NO_ROUTE
+    route: Any = _NO_ROUTE
     criterion: tuple[str, float] = ("", 0.0)
 
     def answer(self, rows: Rows, threads: int) -> tuple[Floats, Floats]:

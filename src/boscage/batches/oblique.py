@@ -61,7 +61,7 @@ class LeafSums:
     mean: Floats
     centre: Floats
     inverse: Floats
-    route: tuple[npt.NDArray[Any], ...]
+    route: Any
     places: Places = field(default_factory=lambda: _NO_PLACES)  # of rows in memory: never sent
 
     @cached_property

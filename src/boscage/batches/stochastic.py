@@ -109,7 +109,7 @@ class NodeSums:
     n_columns: int
     columns: ColumnUnits = _AS_THEY_ARE
     numbers: NumberFacts = NO_NUMBERS
-    route: tuple[npt.NDArray[Any], ...] = field(
+    route: Any = field(
         default=(
             np.empty((0, 0)),
             np.empty((0, 2), np.int32),

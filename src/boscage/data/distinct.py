@@ -33,7 +33,7 @@ class Distinct(NamedTuple):
         return _core.Sample(self.rows, self.label, self.weight)
 
 
-def native_rows(X: Any) -> tuple[Any, ...]:
+def native_rows(X: Any) -> Any:
     """Take X apart for the compiled half: the matrix itself, or the three arrays of a CSR matrix."""
     if not sparse.issparse(X):
         return (X,)

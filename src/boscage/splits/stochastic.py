@@ -216,7 +216,7 @@ class StochasticLinear(SplitFamily):
         )
 
 
-def _native_rows(X: Any) -> tuple[Any, ...]:
+def _native_rows(X: Any) -> Any:
     """Take X apart for the compiled half: the matrix itself, or the arrays of a CSR matrix and its width."""
     if not sparse.issparse(X):
         return (X,)
