@@ -12,11 +12,14 @@ from boscage.tree import LINEAR, Floats, Tree
 
 def impurity_drops(tree: Tree) -> Floats:
     """Weighted drop of impurity at each inner node, 0 at leaves, as a share of the total training weight."""
-    mass = tree.weighted_n_node_samples * tree.impurity
+    # Weights below 1, impurity below 2^1000: products and sums of the largest numbers stay finite.
+    exponent = int(np.frexp(tree.weighted_n_node_samples[0])[1])
+    weight = np.ldexp(tree.weighted_n_node_samples, -exponent)
+    mass = weight * np.minimum(tree.impurity, 2.0**1000)
     inner = np.flatnonzero(~tree.is_leaf)
     drops = np.zeros(tree.node_count)
     drops[inner] = mass[inner] - mass[tree.children_left[inner]] - mass[tree.children_right[inner]]
-    total = tree.weighted_n_node_samples[0]
+    total = weight[0]
     return np.maximum(drops, 0.0) / total if total > 0 else drops
 
 
