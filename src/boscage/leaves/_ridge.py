@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LEAST_WEIGHT = 10.0
 _CUTS = 32  # thresholds of a column that are compared
 _MOST_LEAVES = 64
+_RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
 _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
@@ -267,7 +268,7 @@ class _Rows:
         given = _ldexp(spread, exponent)
         good = np.isfinite(given) & (given >= np.finfo(np.float64).tiny)
         Z[:, ~good] = 0.0
-        mean = _ldexp(mean, exponent)
+        mean = np.clip(_ldexp(mean, exponent), *_RANGE)  # shares may add up to a little more than 1
         return _Rows(
             np.ascontiguousarray(Z),
             y,
