@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from sklearn.base import clone
 
 import boscage
 from boscage import (
@@ -166,8 +167,8 @@ def test_targets_times_powers_of_two_scale_predictions(splits, exponent, rng):
 def test_a_constant_output_does_not_disturb_the_others(estimator, constant, rng):
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] > 0).astype(float)
-    alone = estimator.fit(X, y).predict(X)
-    both = estimator.fit(X, np.column_stack([y, np.full(60, constant)])).predict(X)
+    alone = clone(estimator).fit(X, y).predict(X)
+    both = clone(estimator).fit(X, np.column_stack([y, np.full(60, constant)])).predict(X)
     np.testing.assert_array_equal(both[:, 0], alone)
     assert (both[:, 1] == constant).all()
 

@@ -14,7 +14,7 @@ def impurity_drops(tree: Tree) -> Floats:
     """Weighted drop of impurity at each inner node, 0 at leaves, as a share of the total training weight."""
     # Weights below 1, impurity below 2^1000: products and sums of the largest numbers stay finite.
     exponent = int(np.frexp(tree.weighted_n_node_samples[0])[1])
-    weight = np.ldexp(tree.weighted_n_node_samples, -exponent)
+    weight = np.ldexp(np.minimum(tree.weighted_n_node_samples, tree.weighted_n_node_samples[0]), -exponent)
     mass = weight * np.minimum(tree.impurity, 2.0**1000)
     inner = np.flatnonzero(~tree.is_leaf)
     drops = np.zeros(tree.node_count)
