@@ -486,7 +486,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             "seed": int(self.__dict__["_seed"]),
             "rows": int(self.__dict__["_n_rows"]),
             "exponent": float(self._exponent),
-            "oob_score": None if score is None else float(score),
+            "oob_score": None if score is None or not np.isfinite(score) else float(score),
         }
         return save(self, path, ModelState(meta=meta))
 

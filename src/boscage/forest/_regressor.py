@@ -195,7 +195,10 @@ class ForestRegressor(Regressor, BaseForest):
         y_true, y_pred = data.y[seen], _plain(means)
         if callable(self.oob_score):
             return float(self.oob_score(y_true, y_pred))
-        return float(r2_score(y_true, y_pred, sample_weight=weight)) if len(y_true) > 1 else float("nan")
+        if len(y_true) < 2:
+            return float("nan")
+        exponent = -int(np.frexp(np.abs(y_true).max())[1])  # R² has no units, and squares must be numbers
+        return float(r2_score(np.ldexp(y_true, exponent), np.ldexp(y_pred, exponent), sample_weight=weight))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the chosen parts can take."""

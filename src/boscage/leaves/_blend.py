@@ -67,9 +67,9 @@ def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats
         bound = rows.mean[column] + rows.spread[column] * (low + high) / 2
         if tree.category_offset[node] < 0 and np.isfinite(tree.threshold[node]):
             bound = float(tree.threshold[node])
-        weights[line, column] = 1 / width
-        threshold[node] = bound / width
-    return weights, threshold
+        with np.errstate(over="ignore"):
+            weights[line, column], threshold[node] = np.divide([1.0, bound], width)
+    return weights if np.isfinite(weights).all() and np.isfinite(threshold).all() else None, threshold
 
 
 def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: float, clip: bool) -> Tree:
@@ -110,10 +110,10 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
         room = _BEYOND * (high - low)
         low, high = np.maximum(low - room, least), np.minimum(high + room, most)
     # in_units adds the centre of y, which the models have already.
-    return replace(
-        soft,
-        leaf_models=LeafModels(models.coef + plain, models.intercept + constant - rows.centre, low, high),
-    )
+    coef, intercept = models.coef + plain, models.intercept + constant - rows.centre
+    if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
+        return hard
+    return replace(soft, leaf_models=LeafModels(coef, intercept, low, high))
 
 
 def _reach(tree: Tree, job: Job) -> Any:

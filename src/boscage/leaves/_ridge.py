@@ -11,6 +11,7 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
+from boscage.data.targets import MOST as _MOST
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _LEAST_WEIGHT = 10.0
 _CUTS = 32  # thresholds of a column that are compared
 _MOST_LEAVES = 64
+_RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
 _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
@@ -192,6 +194,8 @@ class RidgeLeaf(Leaf):
 
         nodes = order[tree.leaves]
         coef, intercept = rows.in_units(found["coef"][nodes], found["intercept"][nodes])
+        bad = ~(np.isfinite(coef).all(axis=2) & (np.abs(intercept) <= _MOST))
+        coef[bad], intercept[bad] = 0.0, rows.number(found["value"][nodes])[bad]
         bounds = [rows.number(found[name][nodes]) for name in ("low", "high")] if self.clip else [None, None]
         models = LeafModels(coef, intercept, *bounds)
         schema: Schema = replace(tree.schema, spread=rows.spread)
@@ -251,23 +255,26 @@ class _Rows:
         Z = np.ascontiguousarray(Z, np.float64)
         offset, codes = _category_means(data.n_categories, Z, y[:, 0], weight)
         present = ~np.isnan(Z)
+        exponent = _to_moderate_size(Z)
         mass = share @ present
         mean = np.divide(share @ np.where(present, Z, 0.0), mass, out=np.zeros(Z.shape[1]), where=mass > 0)
         Z = np.where(present, Z, mean) if not present.all() else Z
-        with np.errstate(over="ignore", invalid="ignore"):
-            Z -= mean
-            size = np.abs(Z).max(axis=0)
-            unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
-            spread = unit * np.sqrt(share @ (Z / unit) ** 2)
-        good = np.isfinite(spread) & (spread > 0)
-        Z /= np.where(good, spread, 1.0)
+        Z -= mean
+        size = np.abs(Z).max(axis=0)
+        unit = np.where(size > 0, size, 1.0)
+        spread = unit * np.sqrt(share @ (Z / unit) ** 2)
+        Z /= np.where(spread > 0, spread, 1.0)
+        # A column counts as constant where floats have no number for its spread, or for its inverse.
+        given = _ldexp(spread, exponent)
+        good = np.isfinite(given) & (given >= np.finfo(np.float64).tiny)
         Z[:, ~good] = 0.0
+        mean = np.clip(_ldexp(mean, exponent), *_RANGE)  # shares may add up to a little more than 1
         return _Rows(
             np.ascontiguousarray(Z),
             y,
             np.ascontiguousarray(weight, np.float64),
             mean,
-            np.where(good, spread, 0.0),
+            np.where(good, given, 0.0),
             centre,
             scale,
             InputMap(fill=mean, code_offset=offset, codes=codes),
@@ -282,16 +289,33 @@ class _Rows:
         return bool(weight[found["children_left"][node]] > weight[found["children_right"][node]])
 
     def in_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
-        """Turn models of standardised rows into models of x and y."""
-        inverse = np.divide(1.0, self.spread, out=np.zeros_like(self.spread), where=self.spread > 0)
-        plain: Floats = coef * inverse * self.scale
-        constant: Floats = intercept * self.scale + self.centre - np.einsum("lkd,d->lk", plain, self.mean)
+        """Turn models of standardised rows into models of x and y; not finite where floats have no such numbers."""
+        inverse = np.zeros_like(self.spread)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            np.divide(1.0, self.spread, out=inverse, where=self.spread > 0)
+            plain: Floats = coef * inverse * self.scale
+            constant: Floats = intercept * self.scale + self.centre - np.einsum("lkd,d->lk", plain, self.mean)
         return plain, constant
 
     def number(self, y: Floats) -> Floats:
         """Turn numbers of size 1 into units of y."""
-        result: Floats = np.clip(y * self.scale + self.centre, -1e300, 1e300)
+        result: Floats = np.clip(y * self.scale + self.centre, -_MOST, _MOST)
         return result
+
+
+def _to_moderate_size(Z: Floats) -> npt.NDArray[np.int64]:
+    """Divide columns of very large or small numbers by powers of two, in place; return the exponents."""
+    size = np.fmax(np.fmax.reduce(Z, axis=0, initial=0.0), -np.fmin.reduce(Z, axis=0, initial=0.0))
+    exponent = np.where((size > 0) & ((size < 1e-140) | (size > 1e140)), np.frexp(size)[1], 0).astype(np.int64)
+    for column in np.flatnonzero(exponent).tolist():
+        Z[:, column] = _ldexp(Z[:, column], -exponent[column])
+    return exponent
+
+
+def _ldexp(numbers: Floats, exponent: Any) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        found: Floats = np.ldexp(numbers, exponent)
+    return found
 
 
 def _category_means(
