@@ -32,10 +32,12 @@ from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
+from boscage.forest._quantiles import LeafTargets
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
 
+_OPTIONAL = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_", "_leaf_targets"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
 
 
@@ -77,6 +79,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         trees = grow_trees(TreeGrower(job, bags, finish), numbers, n_threads(self.n_jobs), self.verbose)
         found = ManyTrees(_of_one_schema(trees, job, earlier))
         facts = self._out_of_bag(found, job, bags)
+        facts |= self._kept_rows(found, job)
         self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
 
     def _check_settings(self) -> None:
@@ -171,6 +174,10 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             )
         return self._facts(means, job.data, bags)
 
+    def _kept_rows(self, trees: ManyTrees, job: Job) -> dict[str, Any]:
+        """Return what a fitted forest keeps of its rows, as attributes."""
+        return {}
+
     def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
         """Return the fitted attributes that depend on the kind of target; ``means`` are out of bag, NaN where none."""
         raise NotImplementedError
@@ -187,7 +194,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
         fresh = SimpleNamespace(**found)
         set_data_attributes(fresh, data)
-        gone = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_"} - vars(fresh).keys()
+        gone = _OPTIONAL - vars(fresh).keys()
         self.__dict__.update(vars(fresh))
         for name in gone:
             self.__dict__.pop(name, None)
@@ -488,11 +495,12 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             "exponent": float(self._exponent),
             "oob_score": None if score is None else float(score),
         }
-        return save(self, path, ModelState(meta=meta))
+        kept: LeafTargets | None = self.__dict__.get("_leaf_targets")
+        return save(self, path, ModelState({} if kept is None else kept.tensors(), meta))
 
     def _restore_state(self, state: ModelState) -> None:
         meta = state.meta
-        if state.tensors or meta.keys() != _STATE_KEYS:
+        if meta.keys() != _STATE_KEYS:
             raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
         for name in ("seed", "rows"):
             if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
@@ -502,6 +510,8 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
                 raise ValueError(f"{name} of a forest must be a number")
         if not 0 < meta["exponent"] <= 1000 or not np.isfinite(meta["oob_score"] or 0.0):
             raise ValueError("exponent or oob_score of a forest is out of range")
+        if state.tensors:
+            self._leaf_targets = LeafTargets.from_tensors(state.tensors, self.trees_, meta["rows"])
         self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
         if meta["oob_score"] is not None:
             self.oob_score_ = meta["oob_score"]
