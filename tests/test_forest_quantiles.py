@@ -55,12 +55,14 @@ def test_shapes_order_and_threads():
     X, y = data(outputs=2)
     forest = ForestRegressor(10, random_state=0).fit(X, y)
     found = forest.predict_quantiles(X, [0.1, 0.5, 0.9])
-    assert found.shape == (len(X), 2, 3) and (np.diff(found, axis=2) >= 0).all()
+    assert found.shape == (len(X), 2, 3)
+    assert (np.diff(found, axis=2) >= 0).all()
     np.testing.assert_array_equal(forest.set_params(n_jobs=3).predict_quantiles(X, [0.1, 0.5, 0.9]), found)
     np.testing.assert_array_equal(forest.predict_quantiles(X, 0.5), found[:, :, 1])
     single = ForestRegressor(10, random_state=0).fit(X, y[:, 0])
     assert single.predict_quantiles(X).shape == (len(X), 3)
-    assert single.predict_interval(X).shape == (len(X), 2) and single.predict_quantiles(X, 0.5).shape == (len(X),)
+    assert single.predict_interval(X).shape == (len(X), 2)
+    assert single.predict_quantiles(X, 0.5).shape == (len(X),)
 
 
 def test_intervals_hold_about_as_many_rows_as_they_say():

@@ -32,6 +32,7 @@ from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
+from boscage.forest._proximity import proximity
 from boscage.forest._quantiles import LeafTargets
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
@@ -230,6 +231,25 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         trees, rows = self._rows(X)
         return trees.apply(rows, self.n_jobs)
 
+    @of_one_fit
+    def proximity(self, X: Any, other: Any = None) -> Floats:
+        """Return how alike rows are to the forest: the share of the trees in which two rows end in the same leaf.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        other : array-like, DataFrame or sparse matrix of shape (m, d), optional
+            Rows to compare them with. Default: X itself.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            From 0 to 1.
+        """
+        leaves = self.apply(X)
+        return proximity(leaves, leaves if other is None else self.apply(other))
+
     # ---- looking at it -------------------------------------------------------------------------------------------
 
     @property
@@ -412,7 +432,11 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         title: str | None = None,
         max_trees: int = 10,
     ) -> str | Path:
-        """Write the forest as one self-contained web page: importances, the score out of bag, a tree at a time.
+        """Write the forest as one self-contained web page.
+
+        It shows importances and a tree at a time; with rows and targets also the score out of bag after each tree,
+        and, by proximity, rows that are typical of their class and rows that are far from it. Of more than 1,000 rows
+        every so many are compared; numbers are put into three groups of equal size.
 
         Parameters
         ----------
@@ -435,7 +459,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         str or Path
             The page; or, if it was written to a file, the path.
         """
-        from boscage.forest._page import forest_page, tree_body
+        from boscage.forest._page import Rows, forest_page, tree_body
 
         check_is_fitted(self, "trees_")
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
@@ -444,7 +468,8 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
-        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies)
+        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
+        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
             return text
         return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
