@@ -32,10 +32,13 @@ from boscage.forest._bags import Bags, check_bags
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
 from boscage.model.importances import feature_importances
+from boscage.forest._proximity import proximity
+from boscage.forest._quantiles import LeafTargets
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
 
+_OPTIONAL = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_", "_leaf_targets"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
 
 
@@ -77,6 +80,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         trees = grow_trees(TreeGrower(job, bags, finish), numbers, n_threads(self.n_jobs), self.verbose)
         found = ManyTrees(_of_one_schema(trees, job, earlier))
         facts = self._out_of_bag(found, job, bags)
+        facts |= self._kept_rows(found, job)
         self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
 
     def _check_settings(self) -> None:
@@ -171,6 +175,10 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             )
         return self._facts(means, job.data, bags)
 
+    def _kept_rows(self, trees: ManyTrees, job: Job) -> dict[str, Any]:
+        """Return what a fitted forest keeps of its rows, as attributes."""
+        return {}
+
     def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
         """Return the fitted attributes that depend on the kind of target; ``means`` are out of bag, NaN where none."""
         raise NotImplementedError
@@ -187,7 +195,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
         fresh = SimpleNamespace(**found)
         set_data_attributes(fresh, data)
-        gone = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_"} - vars(fresh).keys()
+        gone = _OPTIONAL - vars(fresh).keys()
         self.__dict__.update(vars(fresh))
         for name in gone:
             self.__dict__.pop(name, None)
@@ -222,6 +230,25 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         """
         trees, rows = self._rows(X)
         return trees.apply(rows, self.n_jobs)
+
+    @of_one_fit
+    def proximity(self, X: Any, other: Any = None) -> Floats:
+        """Return how alike rows are to the forest: the share of the trees in which two rows end in the same leaf.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        other : array-like, DataFrame or sparse matrix of shape (m, d), optional
+            Rows to compare them with. Default: X itself.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            From 0 to 1.
+        """
+        leaves = self.apply(X)
+        return proximity(leaves, leaves if other is None else self.apply(other))
 
     # ---- looking at it -------------------------------------------------------------------------------------------
 
@@ -405,7 +432,11 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         title: str | None = None,
         max_trees: int = 10,
     ) -> str | Path:
-        """Write the forest as one self-contained web page: importances, the score out of bag, a tree at a time.
+        """Write the forest as one self-contained web page.
+
+        It shows importances and a tree at a time; with rows and targets also the score out of bag after each tree,
+        and, by proximity, rows that are typical of their class and rows that are far from it. Of more than 1,000 rows
+        every so many are compared; numbers are put into three groups of equal size.
 
         Parameters
         ----------
@@ -428,7 +459,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         str or Path
             The page; or, if it was written to a file, the path.
         """
-        from boscage.forest._page import forest_page, tree_body
+        from boscage.forest._page import Rows, forest_page, tree_body
 
         check_is_fitted(self, "trees_")
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
@@ -437,7 +468,8 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
-        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies)
+        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
+        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
             return text
         return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
@@ -488,11 +520,12 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             "exponent": float(self._exponent),
             "oob_score": None if score is None or not np.isfinite(score) else float(score),
         }
-        return save(self, path, ModelState(meta=meta))
+        kept: LeafTargets | None = self.__dict__.get("_leaf_targets")
+        return save(self, path, ModelState({} if kept is None else kept.tensors(), meta))
 
     def _restore_state(self, state: ModelState) -> None:
         meta = state.meta
-        if state.tensors or meta.keys() != _STATE_KEYS:
+        if meta.keys() != _STATE_KEYS:
             raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
         for name in ("seed", "rows"):
             if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
@@ -502,6 +535,8 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
                 raise ValueError(f"{name} of a forest must be a number")
         if not 0 < meta["exponent"] <= 1000 or not np.isfinite(meta["oob_score"] or 0.0):
             raise ValueError("exponent or oob_score of a forest is out of range")
+        if state.tensors:
+            self._leaf_targets = LeafTargets.from_tensors(state.tensors, self.trees_, meta["rows"])
         self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
         if meta["oob_score"] is not None:
             self.oob_score_ = meta["oob_score"]
