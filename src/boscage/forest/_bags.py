@@ -190,15 +190,6 @@ def out_of_bag_trees(bits: Bits, rows: int) -> npt.NDArray[np.int64]:
     return found
 
 
-def sharpened(proba: Floats, exponent: float) -> Floats:
-    """Return probabilities raised to a power and divided by their sum."""
-    if exponent == 1.0:
-        return proba
-    raised: Floats = proba**exponent
-    raised /= raised.sum(axis=1, keepdims=True)
-    return raised
-
-
 def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> float:
     """Find t so that p^t, divided by its sum, has the least logarithmic loss: a convex problem, by Newton's steps.
 

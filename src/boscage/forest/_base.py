@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from boscage.engine.estimator import of_one_fit
 from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits
 from boscage.engine.top_down import seed_of
+from boscage.engine.tree_views import one_row
 from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
 from boscage.forest._grow import TreeGrower, grow_trees
@@ -37,6 +38,9 @@ from boscage.forest._quantiles import LeafTargets
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
+
+if TYPE_CHECKING:
+    from boscage.explain import Explanation
 
 _OPTIONAL = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_", "_leaf_targets"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
@@ -400,6 +404,36 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         )
 
     @of_one_fit
+    def explain(
+        self, row: Any, *, feature_names: Sequence[str] | None = None, class_names: Sequence[Any] | None = None
+    ) -> Explanation:
+        """Explain the prediction of one row: what each column contributed to it.
+
+        Parameters
+        ----------
+        row : array-like of shape (d,), Series, or table or array of one row
+            The row.
+        feature_names, class_names : sequence, optional
+            Default: the names seen in ``fit``, and the labels.
+
+        Returns
+        -------
+        Explanation
+            Its ``base`` and ``contributions`` are means over the trees, each as in :func:`boscage.explain.explain`. In
+            a calibrated forest they are carried over to the calibrated probabilities, so that they sum to
+            ``prediction`` as well. ``path`` is empty; ``estimators_[i].explain(row)`` has the path in one tree.
+        """
+        from boscage.explain import checked_row, explain_forest
+        from boscage.show.describe import Describer
+
+        trees, rows = self._rows(one_row(row))
+        x = checked_row(trees[0], rows)
+        if class_names is None and "classes_" in vars(self):
+            class_names = [str(label) for label in vars(self)["classes_"]]
+        words = Describer(trees[0], feature_names, class_names)
+        return explain_forest(words, trees, x, self._exponent)
+
+    @of_one_fit
     def to_dict(self) -> dict[str, Any]:
         """Return the forest as a dictionary that JSON can hold.
 
@@ -473,6 +507,34 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         if path is None:
             return text
         return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
+
+    def show(
+        self,
+        X: Any = None,
+        y: Any = None,
+        max_rows: int = 200,
+        *,
+        height: int = 640,
+        title: str | None = None,
+        max_trees: int = 10,
+    ) -> Path | None:
+        """Show the page of :meth:`to_html`: inside a notebook, else in the browser.
+
+        Parameters
+        ----------
+        X, y, max_rows, title, max_trees
+            As in :meth:`to_html`.
+        height : int, default=640
+            Height in a notebook, in pixels.
+
+        Returns
+        -------
+        Path or None
+            The temporary file that the browser opens; None in a notebook.
+        """
+        from boscage.show.notebook import show_page
+
+        return show_page(str(self.to_html(None, X, y, max_rows, title=title, max_trees=max_trees)), height)
 
     def _curve_if_known(self, X: Any, y: Any) -> Floats | None:
         if X is None or y is None or np.shape(X)[0] != self.__dict__["_n_rows"]:

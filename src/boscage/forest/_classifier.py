@@ -14,9 +14,10 @@ from boscage.criteria import Criterion
 from boscage.data.validation import Dataset
 from boscage.engine.estimator import ClassCount, of_one_fit
 from boscage.files import saveable
-from boscage.forest._bags import Bags, best_exponent, sharpened
+from boscage.forest._bags import Bags, best_exponent
 from boscage.forest._base import BaseForest
 from boscage.leaves import Leaf
+from boscage.model.many_trees import sharpened
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier
 from boscage.tree import Floats
