@@ -329,7 +329,7 @@ def _decay(job: Job) -> None:
     header = ["target", "tests", "criterion", "known edge γ", "splits t", "G_t", "sharp bound", "printed form",
               "edge it fell like", "error", "bounds hold"]  # fmt: skip
     text = (
-        "# The fall of G_t where the edge is known\n\n"
+        "# Table 1: the fall of G_t where the edge is known\n\n"
         f"Best-first trees of at most {splits} splits. Every leaf has a test of at least the known edge, so G_t must "
         "stay under both curves and every drop must be at least the promised one; the last column says whether that "
         "was so after every split. A tree that fits its target exactly stops early.\n\n"
@@ -388,7 +388,7 @@ def _weak_counts(job: Job) -> None:
                 sharp = math.log(math.expm1(sharp)) if sharp < 30 else sharp  # from t + 1 to t
                 rows.append([f"{gamma:g}", f"{error:g}", criterion, shown, _power(sharp), _power(printed)])
     text = (
-        "# Splits that one weak test needs\n\n"
+        "# Table 2: splits that one weak test needs\n\n"
         "A single random test, right with probability ½ + γ and drawn anew at each node. Counted: splits after which "
         "the top-down tree has the error wanted, exactly. Beside it what the theorems ask for: our sharp bound, and "
         "the printed form. The paper leaves its constants open; those used here come from its proofs (the square "
@@ -426,7 +426,7 @@ def _majority(job: Job) -> None:
             rows.append([str(n), criterion, *[str(cell[f"{error:g}"]) for error in ERRORS]])
     header = ["bits n", "criterion", *[f"error {error:g}" for error in ERRORS]]
     text = (
-        "# Splits that the majority of n bits needs\n\n"
+        "# Table 3: splits that the majority of n bits needs\n\n"
         "All rows of n bits, a test asks for one bit. Some bit always has an edge of at least 1/(2n), yet the tree "
         "grows exponentially in n (and any other tree would): counted exactly for top-down growth. The paper quotes an "
         "edge of 1/n; 1/(2n) is what holds for every distribution of the rows with γ counted as in the Weak Hypothesis "
@@ -482,7 +482,7 @@ def _sizes(job: Job) -> None:
     ]
     absent = f" Not at hand (set BOSCAGE_DATA to a folder that has them): {', '.join(missing)}." if missing else ""
     text = (
-        "# Leaves of trees grown out\n\n"
+        "# Table 4: leaves of trees grown out\n\n"
         "Here a criterion chooses among many tests. Axis trees grown without a limit on data sets of two classes, with "
         "the accuracy of the Gini tree under 5-fold cross-validation.\n\n"
         f"{markdown_table(['data', 'rows', 'accuracy', *CRITERIA], rows)}\n\n"
