@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from boscage.datasets import list_datasets
-from boscage.experiments import PAPERS, run
+from boscage.experiments import PAPERS, _runner, run
 from boscage.experiments._runner import Job
+from boscage.experiments._runner import _key as key_of
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 VERDICTS = ("reproduced", "not reproduced")
@@ -69,7 +70,7 @@ def test_every_table_and_figure_is_there_with_a_caption(paper):
     module = import_module(f"boscage.experiments.{PAPERS[paper]}")
     for number in module.TABLES:
         text = page(paper, f"table-{number}")
-        assert text.startswith("# "), "a heading"
+        assert re.match(rf"# (Table {number}|Appendix I\.1): ", text), "a caption"
         assert tables(text), "a table"
     for number in module.FIGURES:
         assert (RESULTS / paper / f"{paper}-figure-{number}.png").read_bytes().startswith(b"\x89PNG")
@@ -175,9 +176,12 @@ def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, m
     others = {key: cell for key, cell in kept.items() if key not in chosen}
     (tmp_path / f"{paper}.json").write_text(json.dumps(others), encoding="utf-8")
     monkeypatch.setattr(Job, "picture", lambda *args: None)
+    asked = set()
+    monkeypatch.setattr(_runner, "_key", lambda *address: asked.add(key_of(*address)) or key_of(*address))
     run(paper, budget="full", out=tmp_path)
     found = json.loads((tmp_path / f"{paper}.json").read_text(encoding="utf-8"))
     assert set(found) == set(kept), "a cell is not asked for any more, or has other settings"
+    assert set(kept) <= asked, f"on no page: {[kept[key]['name'] for key in set(kept) - asked]}"
     for key in chosen:
         again, before = (without_times(cells[key]["result"]) for cells in (found, kept))
         assert again == before, f"{kept[key]['name']} {kept[key]['settings']}"
