@@ -168,11 +168,12 @@ def sample(paper, cells, seconds):
 
 @pytest.mark.parametrize(("paper", "seconds"), AGAIN)
 def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, monkeypatch):
-    """To the last digit, with all other cells as they are."""
+    """To the last digit, with all other cells as they are; and every cell is on a page.
+
+    Cells of sets that are not at hand are left as they are: without ``BOSCAGE_DATA`` all cells of lomtree.
+    """
     kept = json.loads((RESULTS / paper / f"{paper}.json").read_text(encoding="utf-8"))
     chosen = sample(paper, kept, seconds)
-    if not chosen:
-        pytest.skip("needs data sets that are not embedded")
     others = {key: cell for key, cell in kept.items() if key not in chosen}
     (tmp_path / f"{paper}.json").write_text(json.dumps(others), encoding="utf-8")
     monkeypatch.setattr(Job, "picture", lambda *args: None)

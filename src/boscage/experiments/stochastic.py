@@ -163,14 +163,13 @@ def _data_sets(job: Job) -> None:
 
     def draw(canvas: Any) -> None:
         ax = canvas.subplots()
-        methods = list(next(iter(drawn.values())))
-        width = 0.85 / len(methods)
         for i, (data, found) in enumerate(drawn.items()):
-            for j, method in enumerate(methods):
-                spread = found[method][1] / np.sqrt(found[method][2])
-                ax.bar(i + width * j, found[method][0], 0.9 * width, yerr=spread, color=f"C{j % 10}",
+            width = 0.85 / len(found)
+            for j, (method, (mean, deviation, runs)) in enumerate(found.items()):
+                shown = method.replace("standardised columns", "columns scaled in the other way")
+                ax.bar(i + width * j, mean, 0.9 * width, yerr=deviation / np.sqrt(runs), color=f"C{j % 10}",
                        hatch="//" if j >= 10 else None, error_kw={"lw": 1},
-                       label=method if i == 0 else None)  # fmt: skip
+                       label=shown if i == 0 else None)  # fmt: skip
             ax.plot([i - width, i + 0.85], [PRINTED[data][PUBLISHED]] * 2, "k--", lw=1,
                     label="the paper's stochastic tree" if i == 0 else None)  # fmt: skip
         ax.set(xticks=[i + 0.4 for i in range(3)], xticklabels=list(drawn), ylim=(0.45, 1), ylabel="accuracy")

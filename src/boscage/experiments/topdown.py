@@ -254,7 +254,8 @@ def independent_bits(bits: int, gamma: float) -> tuple[Floats, npt.NDArray[np.in
 def margin_circle(margin: float, n: int = 2000) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
     """Give unit rows in the plane at least ``margin`` from a line: its direction has an edge of at least margin/2."""
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
-    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    # Rounded, since the last digits of cosines depend on the processor and a tree can turn on them.
+    X = np.column_stack([np.cos(angle), np.sin(angle)]).round(12)
     X = X[np.abs(X[:, 0]) >= margin]
     return X, (X[:, 0] > 0).astype(np.int64), np.ones(len(X))
 
