@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from boscage.cli import app
 from boscage.experiments import run, weighted_optimal
-from boscage.experiments._runner import PAPERS, markdown_table
+from boscage.experiments._runner import PAPERS, Job, markdown_table
 
 
 @pytest.fixture
@@ -431,7 +431,7 @@ def test_verdicts_of_wodt(small_wodt, tmp_path, monkeypatch):
     from boscage.experiments import _wodt_verdicts as verdicts
 
     monkeypatch.setattr(trees, "NUS", (1.0,))
-    monkeypatch.setattr(small_wodt, "_picture", lambda *args: None)
+    monkeypatch.setattr(Job, "picture", lambda *args: None)
     monkeypatch.setattr(verdicts, "WIDE", ("wine",))
     run("wodt", out=tmp_path)
     page = (tmp_path / "wodt-verdict.md").read_text()

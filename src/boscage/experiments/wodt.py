@@ -20,7 +20,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 
-from boscage.base.whole_file import save_figure
 from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments import _wodt_causes as causes
 from boscage.experiments import _wodt_trees as trees
@@ -379,20 +378,6 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
     plan.job.write(f"wodt-{name}.md", "\n\n".join(part for part in parts if part) + "\n")
 
 
-def _picture(plan: _Plan, name: str, draw: Callable[[Any, Any], None], size: tuple[float, float]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig = plt.figure(figsize=size, layout="constrained")
-    draw(plt, fig)
-    path = plan.job.out / f"wodt-{name}.png"
-    save_figure(fig, path, dpi=100)
-    plt.close(fig)
-    plan.job.written.append(path)
-
-
 def _times(plan: _Plan) -> None:
     found = _all(plan)
     rows = [[data, *(f"{np.mean(row[m]['seconds']):.3g}" + (" capped" if row[m]["capped"] else "") if m in row else ""
@@ -402,7 +387,7 @@ def _times(plan: _Plan) -> None:
             "prints no numbers.")  # fmt: skip
     _page(plan, "figure-1", "Figure 1: running time", text, ["data", *map(_label, plan.methods)], rows, "")
 
-    def draw(plt: Any, fig: Any) -> None:
+    def draw(fig: Any) -> None:
         ax = fig.subplots()
         for j, method in enumerate(plan.methods):
             points = [(i, np.mean(row[method]["seconds"])) for i, row in enumerate(found.values()) if method in row]
@@ -413,7 +398,7 @@ def _times(plan: _Plan) -> None:
         ax.set_xticklabels(list(found), rotation=45, ha="right")
         ax.legend(fontsize=7, ncols=5)
 
-    _picture(plan, "figure-1", draw, (11, 4.5))
+    plan.job.picture("wodt-figure-1.png", draw, (11, 4.5))
 
 
 def _curves(tree: TopDownTreeClassifier, X: Any, y: Any, train: Any, test: Any) -> dict[str, list[float]]:
@@ -458,7 +443,7 @@ def _depths(plan: _Plan, figure: int) -> None:
     _page(plan, f"figure-{figure}", f"Figure {figure}: {part} accuracy by depth", text,
           ["data", "method", *map(str, trees.DEPTHS)], rows, "" if rows else "No data at hand.")  # fmt: skip
 
-    def draw(plt: Any, fig: Any) -> None:
+    def draw(fig: Any) -> None:
         panels = fig.subplots(1, max(len(curves), 1), squeeze=False)[0]
         for ax, (data, found) in zip(panels, curves.items()):
             for method, result in found.items():
@@ -467,4 +452,4 @@ def _depths(plan: _Plan, figure: int) -> None:
             ax.set(title=data, xlabel="depth", ylabel=f"{part} accuracy")
             ax.legend(fontsize=7)
 
-    _picture(plan, f"figure-{figure}", draw, (3.4 * max(len(curves), 1), 3.2))
+    plan.job.picture(f"wodt-figure-{figure}.png", draw, (3.4 * max(len(curves), 1), 3.2))
