@@ -27,7 +27,18 @@ _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
 _LEAST_REACH = 1e-3
-_BLENDS = ((0.0, 0.0), (0.05, 10.0), (0.1, 3.0), (0.1, 30.0), (0.2, 3.0), (0.2, 30.0))
+# Blend, strength of the joint fit, whether tests are refined: what "auto" tries.
+_WAYS: list[tuple[float, float, bool]] = [
+    (0.0, 0.0, False),
+    (0.05, 10.0, False),
+    (0.1, 3.0, False),
+    (0.1, 30.0, False),
+    (0.2, 3.0, False),
+    (0.2, 30.0, False),
+    (0.1, 0.0, True),
+    (0.2, 0.0, True),
+    (0.4, 0.0, True),
+]
 
 
 @register("leaf", "ridge")
@@ -91,11 +102,18 @@ class RidgeLeaf(Leaf):
     strength = 10.0  # of the penalty of a joint fit
 
     def __init__(
-        self, l2: float | str = "auto", *, grow: bool = True, blend: float | str = 0.0, clip: bool = True
+        self,
+        l2: float | str = "auto",
+        *,
+        grow: bool = True,
+        blend: float | str = "auto",
+        refine: bool | str = "auto",
+        clip: bool = True,
     ) -> None:
         self.l2 = l2
         self.grow = grow
         self.blend = blend
+        self.refine = refine
         self.clip = clip
 
     def check(self) -> None:
@@ -105,12 +123,15 @@ class RidgeLeaf(Leaf):
                 self._check_real(name, low=0, otherwise="'auto'")
         for name in ("grow", "clip"):
             self._check_choice(name, (True, False))
+        self._check_choice("refine", ("auto", True, False))
+        if self.refine is True and self.blend == 0:
+            self._refuse("refine", "False or 'auto' with blend=0: hard tests are not refined")
 
     def candidates(self) -> list[Leaf]:
-        """Return one leaf for each blend to be tried."""
+        """Return one leaf for each way to be tried: hard tests, soft ones, refined ones."""
         if self.blend != "auto":
             return [self]
-        return [_Blended(self.l2, self.grow, blend, self.clip, strength) for blend, strength in _BLENDS]
+        return [_Way(self, *way) for way in _WAYS if way[0] == 0 or self.refine in ("auto", way[2])]
 
     def leaf_values(self, tree: Nodes) -> None:
         """Return None: constants stay those of the tree, beside the models."""
@@ -159,7 +180,7 @@ class RidgeLeaf(Leaf):
             return tree
         from boscage.leaves._blend import blended
 
-        return blended(tree, job, float(self.blend), self.strength, self.clip)
+        return blended(tree, job, float(self.blend), self.strength, self.clip, refine=self.refine is True)
 
     def refit(self, tree: Tree, job: Job) -> Tree:
         """Fit the models of a tree again; its tests stay, soft ones too."""
@@ -202,11 +223,11 @@ class RidgeLeaf(Leaf):
         return replace(tree, schema=schema, input_map=rows.map, leaf_models=models)
 
 
-class _Blended(RidgeLeaf):
-    """A ridge leaf with the strength of its joint fit: what validation compares."""
+class _Way(RidgeLeaf):
+    """A ridge leaf whose choices are made, with the strength of its joint fit: what validation compares."""
 
-    def __init__(self, l2: float | str, grow: bool, blend: float, clip: bool, strength: float) -> None:
-        super().__init__(l2, grow=grow, blend=blend, clip=clip)
+    def __init__(self, leaf: RidgeLeaf, blend: float, strength: float, refine: bool) -> None:
+        super().__init__(leaf.l2, grow=leaf.grow, blend=blend, refine=refine, clip=leaf.clip)
         self.strength = strength
 
     def candidates(self) -> list[Leaf]:
