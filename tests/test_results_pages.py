@@ -1,6 +1,7 @@
 """The pages of the five papers are whole and follow from their cells; cells come out the same when computed again."""
 
 import json
+import math
 import re
 import shutil
 from importlib import import_module
@@ -134,6 +135,15 @@ def without_times(result):
     return {key: without_times(value) for key, value in result.items() if key not in TIMES}
 
 
+def same(one, other):
+    """Tell whether results are equal up to what BLAS rounds differently from one kind of processor to the next."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other or (isinstance(one, float) and math.isclose(one, other, rel_tol=1e-12))
+
+
 def sample(paper, cells, seconds):
     """Keys of cells to compute again: the quickest of each kind, as many kinds as fit into so many seconds."""
     generated = {"lse", "circles", "four"}
@@ -159,7 +169,7 @@ def sample(paper, cells, seconds):
 
 @pytest.mark.parametrize(("paper", "seconds"), AGAIN)
 def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, monkeypatch):
-    """To the last digit, with all other cells as they are; and every cell is on a page.
+    """To twelve digits, with all other cells as they are; and every cell is on a page.
 
     Cells of sets that are not at hand are left as they are: without ``BOSCAGE_DATA`` all cells of lomtree.
     """
@@ -176,4 +186,4 @@ def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, m
     assert set(kept) <= asked, f"on no page: {[kept[key]['name'] for key in set(kept) - asked]}"
     for key in chosen:
         again, before = (without_times(cells[key]["result"]) for cells in (found, kept))
-        assert again == before, f"{kept[key]['name']} {kept[key]['settings']}"
+        assert same(again, before), f"{kept[key]['name']} {kept[key]['settings']}: {again} != {before}"
