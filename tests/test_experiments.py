@@ -397,7 +397,7 @@ def test_all_papers_go_into_folders_of_their_own(tmp_path, monkeypatch):
 def small_wodt(monkeypatch):
     from boscage.experiments import _wodt_causes, _wodt_trees, wodt
 
-    monkeypatch.setattr(_wodt_trees, "INNER", {"folds": 2, "deals": 1, "rows": 100})
+    monkeypatch.setattr(_wodt_trees, "INNER", {"folds": 2, "divisions": 1, "rows": 100})
     monkeypatch.setattr(_wodt_trees, "PENALTIES", (0.0, 0.3))
     spend = {"folds": 3, "trials": 1, "small trials": 1, "cap": 0.5, "rows": 200, "deep rows": 200}
     monkeypatch.setattr(wodt, "SPEND", {"quick": spend})
@@ -511,8 +511,8 @@ def test_nu_and_eta_are_chosen_on_folds_of_the_training_rows(monkeypatch):
     X, y = data.X[:120], data.y[:120]
     chosen = trees.validated_co2(CO2(init="random", recut=False), X, y, 3)
     right = {}
-    deals = [StratifiedKFold(5, shuffle=True, random_state=seed) for seed in (3, 1003)]
-    parts = [part for deal in deals for part in deal.split(X, y)]
+    divisions = [StratifiedKFold(5, shuffle=True, random_state=seed) for seed in (3, 1003)]
+    parts = [part for division in divisions for part in division.split(X, y)]
     for nu in trees.NUS:
         for eta in trees.ETAS:
             fits = [(trees.fit(CO2(init="random", nu=nu, eta=eta, recut=False), X[inner], y[inner], 3)[0], outer)
@@ -542,7 +542,7 @@ def right_on_folds(splits, X, y, **limits):
     fits = [
         (trees.fit(splits, X[inner], y[inner], 3, **limits)[0], outer) for inner, outer in trees.inner_cuts(X, y, 3)
     ]
-    assert len(fits) == 10  # two deals of 120 rows
+    assert len(fits) == 10  # two divisions of 120 rows
     return sum((tree.predict(X[outer]) == y[outer]).sum() for tree, outer in fits)
 
 
@@ -551,7 +551,7 @@ def test_what_is_chosen_errs_least_on_the_folds(monkeypatch):
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CartLC
 
-    monkeypatch.setattr(trees, "INNER", {"folds": 5, "deals": 1, "rows": 240})
+    monkeypatch.setattr(trees, "INNER", {"folds": 5, "divisions": 1, "rows": 240})
     data = load_dataset("heart")
     X, y = data.X[:120], data.y[:120]
     candidates = [CartLC(elimination=share) for share in (1.0, 0.2)]
@@ -571,7 +571,7 @@ def test_the_depth_that_is_chosen_errs_least_on_the_folds(monkeypatch):
     from boscage.experiments import _wodt_trees as trees
     from boscage.splits import CartLC
 
-    monkeypatch.setattr(trees, "INNER", {"folds": 5, "deals": 1, "rows": 240})
+    monkeypatch.setattr(trees, "INNER", {"folds": 5, "divisions": 1, "rows": 240})
     data = load_dataset("heart")
     X, y = data.X[:120], data.y[:120]
     depth = trees.validated_depth(CartLC(), X, y, 3)
