@@ -1,7 +1,6 @@
 """The pages of the five papers are whole and follow from their cells; cells come out the same when computed again."""
 
 import json
-import math
 import re
 import shutil
 from importlib import import_module
@@ -129,19 +128,13 @@ def test_pages_follow_from_their_cells(paper, tmp_path, monkeypatch):
         assert (tmp_path / name).read_text(encoding="utf-8") == (RESULTS / paper / name).read_text(encoding="utf-8")
 
 
-def without_times(result):
-    if not isinstance(result, dict):
-        return result
-    return {key: without_times(value) for key, value in result.items() if key not in TIMES}
-
-
-def same(one, other):
-    """Tell whether results are equal up to what BLAS rounds differently from one kind of processor to the next."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == other or (isinstance(one, float) and math.isclose(one, other, rel_tol=1e-12))
+def comparable(result):
+    """Leave times out, and of numbers what comes after twelve digits: there the BLAS and the processor show."""
+    if isinstance(result, dict):
+        return {key: comparable(value) for key, value in result.items() if key not in TIMES}
+    if isinstance(result, list):
+        return [comparable(value) for value in result]
+    return float(f"{result:.12g}") if isinstance(result, float) else result
 
 
 def sample(paper, cells, seconds):
@@ -154,8 +147,8 @@ def sample(paper, cells, seconds):
         data, method = settings.get("data"), settings.get("method", settings.get("mode", settings.get("criterion", "")))
         if "vw" in settings or (data is not None and data not in here | generated):
             continue  # another program, or rows that are not at hand
-        if cell["result"].get("capped"):
-            continue  # limited by a clock, and marked as such on the page
+        if cell["result"].get("capped") or (cell["name"].startswith("cause") and settings["steps"] is None):
+            continue  # limited by a clock, or dependent on the BLAS, as the page says
         kind = (cell["name"].split()[0], str(method), data if data in generated else "", settings.get("depth"))
         cost = cell.get("cpu", cell["seconds"])
         kinds[kind] = min(kinds.get(kind, (np.inf, "")), (cost, key))
@@ -169,7 +162,7 @@ def sample(paper, cells, seconds):
 
 @pytest.mark.parametrize(("paper", "seconds"), AGAIN)
 def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, monkeypatch):
-    """To twelve digits, with all other cells as they are; and every cell is on a page.
+    """To the last digit, which is the twelfth, with all other cells as they are; and every cell is on a page.
 
     Cells of sets that are not at hand are left as they are: without ``BOSCAGE_DATA`` all cells of lomtree.
     """
@@ -185,5 +178,5 @@ def test_cells_come_out_the_same_when_computed_again(paper, seconds, tmp_path, m
     assert set(found) == set(kept), "a cell is not asked for any more, or has other settings"
     assert set(kept) <= asked, f"on no page: {[kept[key]['name'] for key in set(kept) - asked]}"
     for key in chosen:
-        again, before = (without_times(cells[key]["result"]) for cells in (found, kept))
-        assert same(again, before), f"{kept[key]['name']} {kept[key]['settings']}: {again} != {before}"
+        again, before = (comparable(cells[key]["result"]) for cells in (found, kept))
+        assert again == before, f"{kept[key]['name']} {kept[key]['settings']}"

@@ -53,7 +53,7 @@ THEOREM_EDGE, THEOREM_CLASSES = 0.3, (4, 10, 26, 105, 1000)
 def reproduce(job: Job) -> None:
     """Make the table and figures a job asks for."""
     for table in job.tables:
-        {1: _table_errors, 2: _table_heir, 3: _table_bounds}[table](job)
+        {1: _table_errors, 2: _table_online, 3: _table_bounds}[table](job)
     for figure in job.figures:
         {1: _figure_bounds, 2: _figure_criteria, 3: _figure_splits}[figure](job)
 
@@ -169,7 +169,7 @@ def _table_errors(job: Job) -> None:
     job.write("lomtree-table-1.md", text + markdown_table(header, rows) + "\n")
 
 
-def _table_heir(job: Job) -> None:
+def _table_online(job: Job) -> None:
     job.expect(sum(len(_cuts(job, name)) + 1 + len(PEERS) for name in DATA))
     header = ["data", "OnlineTreeClassifier, the paper's cuts", "OnlineTreeClassifier, given cut",
               "its train, predict µs"]  # fmt: skip

@@ -428,8 +428,8 @@ def _bias_cells(job: Job) -> dict[float, dict[str, Any]]:
 def _bias(job: Job) -> None:
     cells = _bias_cells(job)
     rows = [
-        [f"{bias:g}", f"{cells[bias]['mean']:.3f}", f"{printed:.2f}", f"{1 / np.sqrt(1 + bias**2):.3f}", f"{theta:.3f}",
-         f"{0.5 + 1 / np.sqrt(1 + bias**2) / np.pi:.3f}", f"{cells[bias]['last']:.3f}"]
+        [f"{bias:g}", f"{cells[bias]['mean']:.3f}", f"{printed:.2f}", f"{cells[bias]['mean'] - printed:+.3f}",
+         f"{1 / np.sqrt(1 + bias**2):.3f}", f"{theta:.3f}", f"{0.5 + 1 / np.sqrt(1 + bias**2) / np.pi:.3f}", f"{cells[bias]['last']:.3f}"]
         for bias, (printed, theta) in BIAS.items()
     ]  # fmt: skip
     text = "Mean probability of going right of the positive rows at the root, with a constant b appended to the rows."
@@ -441,7 +441,7 @@ def _bias(job: Job) -> None:
         "not quite equal."
     )
     _page(job, "table-1", "Table 1: an artificial bias", text,
-          ["b", "ours", "paper", "θ_b", "paper", "law", "weight of the constant"], rows, remark)  # fmt: skip
+          ["b", "ours", "paper", "difference", "θ_b", "θ_b, paper", "law", "weight of the constant"], rows, remark)  # fmt: skip
 
 
 # verdicts -------------------------------------------------------------------------------------------------------------

@@ -162,37 +162,38 @@ def _table(job: Job, table: int) -> None:
 
 
 def _depth_part(job: Job, table: int, weighting: str, n: int, depth: int) -> list[str]:
-    """One table of one depth, with what was proven and what the weights come from."""
+    """One table for each kind of data at one depth, with what was proven and what the weights come from."""
     budgets, by_depth = SPEND[job.budget]
     draws, states = by_depth[depth]
-    printed = _printed()[str(table)]
-    exact = {kind: _row(job, weighting, kind, n, "exact", 0, depth, draws) for kind in DATA}
-    lowest = {kind: _has_weights(job, weighting, kind, n, depth, draws) for kind in DATA}
-    header = ["p"]
-    for kind, (title, _) in DATA.items():
-        best = "exact weights" if _proven(exact[kind]) == draws else "exact weights (best found)"
-        header += [f"{title}: DaB (paper; difference)", f"{title}: sampling (paper; difference)", f"{title}: {best}"]
-    rows, fitted = [], []
-    for p in budgets:
-        row = [str(p)]
-        for kind in DATA:
-            for method in COPIES:
-                cells = _row(job, weighting, kind, n, method, p, depth, draws)
-                fitted += cells
-                row.append(
-                    _against_print(cells, *printed[str(p)][f"{kind}_{method}"]) if lowest[kind] else "no weights"
-                )
-            row.append(_mean(exact[kind]) if lowest[kind] else "no weights")
-        rows.append(row)
-    limit = f"Every search may explore {states:,} states on one thread."
+    header = ["p", "DaB", "paper", "difference", "sampling", "paper", "difference"]
     lines = [
-        f"`max_depth={depth}`, {DEPTHS[depth]}. Penalty {ALPHA} per leaf. Mean ± standard deviation over "
-        f"{draws} draws of the data. {limit}",
-        markdown_table(header, rows),
-        _proofs(exact, fitted, draws),
+        f"`max_depth={depth}`, {DEPTHS[depth]}. Penalty {ALPHA} per leaf. Mean ± standard deviation over {draws} draws "
+        f"of the data. Every search may explore {states:,} states on one thread; † marks a mean in which a search "
+        "reached this limit, so that its tree is the best found and not proven optimal."
     ]
-    if weighting == "error":
-        lines.append(_base_errors(job, n, depth, draws))
+    for kind, (title, _) in DATA.items():
+        exact = _row(job, weighting, kind, n, "exact", 0, depth, draws)
+        cells = {
+            (p, method): _row(job, weighting, kind, n, method, p, depth, draws) for p in budgets for method in COPIES
+        }
+        if not _has_weights(job, weighting, kind, n, depth, draws):
+            lines.append(
+                f"{title}: no weights. The unweighted tree makes no errors, so this is not a weighted problem."
+            )
+            continue
+        best = "exact weights" if _proven(exact) == draws else "best found with the weights themselves"
+        copies = [cell for row in cells.values() for cell in row]
+        errors = _base_errors(job, weighting, kind, n, depth, draws)
+        lines.append(
+            f"{title}, {best}: {_mean(exact)}. Proven optimal: {_proven(exact)} of {draws} fits with the weights "
+            f"themselves, {_proven(copies)} of {len(copies)} on copies.{errors}"
+        )
+        printed = _printed()[str(table)]
+        rows = [
+            [str(p), *(text for m in COPIES for text in _against_print(cells[p, m], *printed[str(p)][f"{kind}_{m}"]))]
+            for p in budgets
+        ]
+        lines.append(markdown_table(header, rows))
     return lines
 
 
@@ -221,34 +222,23 @@ def _proven(cells: list[dict[str, Any]]) -> int:
 
 def _mean(cells: list[dict[str, Any]]) -> str:
     losses = np.array([cell["loss"] for cell in cells])
-    return f"{losses.mean():.3f} ± {losses.std():.3f}"
+    return f"{losses.mean():.3f} ± {losses.std():.3f}{'' if _proven(cells) == len(cells) else ' †'}"
 
 
-def _against_print(cells: list[dict[str, Any]], mean: float, spread: float) -> str:
+def _against_print(cells: list[dict[str, Any]], mean: float, spread: float) -> list[str]:
+    """Our loss, the printed one and the difference."""
     difference = float(np.mean([cell["loss"] for cell in cells])) - mean
-    return f"{_mean(cells)} ({mean:.3f} ± {spread:.3f}; {difference:+.3f})"
+    return [_mean(cells), f"{mean:.3f} ± {spread:.3f}", f"{difference:+.3f}"]
 
 
-def _proofs(exact: dict[str, list[dict[str, Any]]], fitted: list[dict[str, Any]], draws: int) -> str:
-    counts = ", ".join(f"{DATA[kind][0]} {_proven(cells)} of {draws}" for kind, cells in exact.items())
-    return f"Proven optimal with exact weights: {counts}; on copies: {_proven(fitted)} of {len(fitted)} fits."
-
-
-def _base_errors(job: Job, n: int, depth: int, draws: int) -> str:
-    parts = []
-    for kind, (title, _) in DATA.items():
-        cells = [_base(job, kind, n, seed, depth) for seed in range(draws)]
-        counts = ", ".join(f"{cell['errors']}{'' if cell['status'] == 'optimal' else '*'}" for cell in cells)
-        none = (
-            " (no errors, so no weights: these are not weighted problems)"
-            if not any(c["errors"] for c in cells)
-            else ""
-        )
-        parts.append(f"{title} {counts}{none}")
-    return (
-        f"Errors of the unweighted tree that make the weights, draw by draw: {'; '.join(parts)}. An asterisk marks a "
-        f"tree that is the best found within {BASE_STATES:,} states, not proven optimal; all columns share its weights."
-    )
+def _base_errors(job: Job, weighting: str, kind: str, n: int, depth: int, draws: int) -> str:
+    """Say how many errors of the unweighted tree make the weights."""
+    if weighting == "class":
+        return ""
+    cells = [_base(job, kind, n, seed, depth) for seed in range(draws)]
+    counts = ", ".join(f"{cell['errors']}{'' if cell['status'] == 'optimal' else ' †'}" for cell in cells)
+    limit = "" if _proven(cells) == draws else f" († best found within {BASE_STATES:,} states)"
+    return f" Errors of the unweighted tree, draw by draw: {counts}{limit}."
 
 
 # figures --------------------------------------------------------------------------------------------------------------
