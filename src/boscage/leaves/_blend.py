@@ -107,8 +107,8 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
     low, high = models.low, models.high
     if clip and low is not None and high is not None:
         least, most = low.min(axis=0), high.max(axis=0)
-        room = _BEYOND * (high - low)
-        low, high = np.maximum(low - room, least), np.minimum(high + room, most)
+        margin = _BEYOND * (high - low)
+        low, high = np.maximum(low - margin, least), np.minimum(high + margin, most)
     # in_units adds the centre of y, which the models have already.
     return replace(
         soft,
