@@ -23,6 +23,8 @@ from boscage.engine.estimator import TreeClassifier
 from boscage.files import saveable
 from boscage.tree import LINEAR, Tree
 
+__all__ = ["OptimalTreeClassifier"]
+
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _NO_LIMIT = 2**62
 _NO_STATES = 2**63 - 1
