@@ -496,8 +496,8 @@ def test_saved_loaded_and_pickled(splits, tmp_path):
         np.testing.assert_array_equal(other.predict(X), forest.predict(X))
     assert loaded.get_params() == forest.get_params()
     assert loaded.save(tmp_path / "again").read_bytes() == path.read_bytes()
-    more = loaded.set_params(warm_start=True, n_estimators=22).fit(X, y)
-    assert more.trees_ == forest.set_params(warm_start=False, n_estimators=22).fit(X, y).trees_
+    more = loaded.set_params(warm_start=True, n_estimators=32).fit(X, y)
+    assert more.trees_ == forest.set_params(warm_start=False, n_estimators=32).fit(X, y).trees_
 
 
 def test_inspect(tmp_path):
