@@ -56,16 +56,17 @@ def show(
     drop: opt.Drop = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Print a tree as text, or write it as a web page."""
+    """Print a tree (of a forest the first one) as text, or write a tree or a forest as a web page."""
     from boscage.model.predictions import write_page
 
-    tree = _load_tree(model, "show")
+    tree = _load_tree(model, "show", forests=True)
     if data is not None and html is None:
         raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
     if html is not None:
         table = None if data is None else opt.table_for(tree, data, drop)
         write_page(html, tree, table, target, title=model.stem)
-        tell(f"{tree.get_n_leaves()} leaves, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
+        size = f"{len(tree.trees_)} trees" if hasattr(tree, "trees_") else f"{tree.get_n_leaves()} leaves"
+        tell(f"{size}, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
     elif as_json:
         opt.print_json(tree.to_dict())
     else:
@@ -131,12 +132,12 @@ def export(
     tell(f"{output.stat().st_size / 1000:,.1f} kB; wrote {output}")
 
 
-def _load_tree(path: Path, what: str) -> Any:
-    """Load a model that is a single tree."""
+def _load_tree(path: Path, what: str, *, forests: bool = False) -> Any:
+    """Load a model that is a single tree, or perhaps a forest."""
     from boscage import load
 
     tree = load(path)
-    if not hasattr(tree, "tree_"):
+    if not hasattr(tree, "tree_") and not (forests and hasattr(tree, "trees_")):
         raise ValueError(f"{path}: a {type(tree).__name__} has no single tree to {what}")
     return tree
 
