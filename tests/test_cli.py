@@ -324,6 +324,18 @@ def test_every_estimator_can_be_fitted_with_all_its_parameters(run, flowers, mod
     assert len(run("predict", "m", flowers).stdout.splitlines()) == 151
 
 
+def test_a_forest_in_batches_and_its_page(run, flowers, tmp_path):
+    options = ["fit", flowers, "-t", "species", "--model", "forest", "--splits", "axis", "--max-bins", "16"]
+    options += ["--set", "n_estimators=3", "--set", "calibrate=false"]
+    said = run(*options, "-o", "parts", "--batches").stderr
+    assert "150 rows, 3 trees" in said
+    run(*options, "-o", "whole", "--in-memory")
+    assert boscage.load("parts").trees_ == boscage.load("whole").trees_
+    assert "|---" in run("show", "parts").stdout
+    assert "3 trees" in run("show", "parts", "--html", "page.html", "--data", flowers, "-t", "species").stderr
+    assert "Typical rows" in (tmp_path / "page.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "begins"),
     [

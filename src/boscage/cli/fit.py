@@ -174,7 +174,7 @@ def _fit_batches(
     model = make_model(kind, task or "classification", given, settings)
     if not hasattr(model, "fit_batches"):
         raise typer.BadParameter(
-            f"--model {kind} cannot be fitted in batches; --model tree can", param_hint="--batches"
+            f"--model {kind} cannot be fitted in batches; --model tree or forest can", param_hint="--batches"
         )
     family = resolve("splits", model.splits).get_params()
     if family.get("max_bins", 0) is None:
@@ -183,16 +183,14 @@ def _fit_batches(
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
     model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
-    leaves, depth, reading = int(model.get_n_leaves()), int(model.get_depth()), model.reading_
+    sizes, reading = _sizes(model), model.reading_
     tell(
-        f"{reading.rows} rows, {leaves} leaves, depth {depth}, {reading.passes} passes, "
+        f"{reading.rows} rows, {_said(sizes)}, {reading.passes} passes, "
         f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
     )
     if as_json:
         summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
-        opt.print_json(
-            summary | {"leaves": leaves, "depth": depth, "passes": reading.passes, "bytes_read": reading.bytes_read}
-        )
+        opt.print_json(summary | sizes | {"passes": reading.passes, "bytes_read": reading.bytes_read})
 
 
 def _check_density(data: str, rows: TrainingData, model: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,11 +30,12 @@ from boscage.engine.top_down import seed_of
 from boscage.engine.tree_views import one_row
 from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
+from boscage.forest._batches import ForestBatches
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
-from boscage.model.importances import feature_importances
 from boscage.forest._proximity import proximity
 from boscage.forest._quantiles import LeafTargets
+from boscage.model.importances import feature_importances
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
@@ -42,11 +43,12 @@ from boscage.tree import Floats, Int64s, Tree
 if TYPE_CHECKING:
     from boscage.explain import Explanation
 
-_OPTIONAL = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_", "_leaf_targets"}
+_OUT_OF_BAG = {"oob_score_", "oob_decision_function_", "oob_prediction_"}
+_OPTIONAL = _OUT_OF_BAG | {"feature_names_in_", "_leaf_targets", "reading_"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
 
 
-class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class BaseForest(OutOfBag, ForestBatches, ExportMethods, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Trees grown on samples of the rows. What is specific to a kind of target is in the subclasses."""
 
     _many_trees: ClassVar[bool] = True
@@ -81,9 +83,15 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         self._check_out_of_bag(bags)
         numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
         finish = choose(job, partial(tree._grow, leaf=leaf), Finish(self.ccp_alpha, None, leaf, False))
-        trees = grow_trees(TreeGrower(job, bags, finish), numbers, n_threads(self.n_jobs), self.verbose)
-        found = ManyTrees(_of_one_schema(trees, job, earlier))
-        facts = self._out_of_bag(found, job, bags)
+        limits = tree._limits(job.data.X.shape[0], job.data.mass)
+        trees = grow_trees(TreeGrower(job, bags, finish, limits), numbers, n_threads(self.n_jobs), self.verbose)
+
+        def one_leaf() -> Tree:
+            grown: Tree = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
+            return grown
+
+        found = self._of_one_schema(trees, job.data, earlier, one_leaf)
+        facts = self._out_of_bag(bags, partial(out_of_bag_means, found, job.data.X, bags, self.n_jobs), job.data)
         facts |= self._kept_rows(found, job)
         self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
 
@@ -160,16 +168,36 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
     def _needs_out_of_bag(self, bags: Bags) -> bool:
         return bags.leaves_out and bool(self._wants_out_of_bag())
 
-    def _out_of_bag(self, trees: ManyTrees, job: Job, bags: Bags) -> dict[str, Any]:
-        """Return what the rows out of bag tell, as fitted attributes."""
+    @staticmethod
+    def _of_one_schema(trees: list[Tree], data: Dataset, earlier: Any, one_leaf: Callable[[], Tree]) -> ManyTrees:
+        """Give all trees the same columns: each has measured the spreads on its own rows, ``one_leaf`` does on all."""
+        if earlier is not None:
+            schema = earlier.trees.schema
+            return ManyTrees([*earlier.trees, *(replace(tree, schema=schema) for tree in trees)])
+        schema = data.schema
+        if trees[0].schema.spread is not None:
+            schema = replace(schema, spread=one_leaf().schema.spread)
+        return ManyTrees([replace(tree, schema=schema) for tree in trees])
+
+    def _out_of_bag(
+        self,
+        bags: Bags,
+        find: Callable[[], tuple[Floats, Int64s]],
+        data: Dataset,
+        seen: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return what the rows out of bag tell, as fitted attributes.
+
+        ``find`` returns mean predictions out of bag and the number of their trees; it may put targets into ``seen``.
+        """
         if not self._needs_out_of_bag(bags):
-            return self._facts(None, job.data, bags)
+            return self._facts(None, data, bags)
         if "_n_rows" in self.__dict__ and self.warm_start and self.__dict__["_n_rows"] != bags.rows:
             raise ValueError(
                 f"warm_start=True with out-of-bag rows needs the rows of the earlier fit: it had "
                 f"{self.__dict__['_n_rows']} rows of positive weight, X has {bags.rows}."
             )
-        means, count = out_of_bag_means(trees, job.data.X, bags, self.n_jobs)
+        means, count = find()
         if self.oob_score is not False and not count.all():
             warnings.warn(
                 f"{int((count == 0).sum())} rows are in the bag of every tree and have no out-of-bag prediction. "
@@ -177,7 +205,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
                 UserWarning,
                 stacklevel=5,
             )
-        return self._facts(means, job.data, bags)
+        return self._facts(means, replace(data, **seen) if seen else data, bags)
 
     def _kept_rows(self, trees: ManyTrees, job: Job) -> dict[str, Any]:
         """Return what a fitted forest keeps of its rows, as attributes."""
@@ -614,15 +642,3 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         tags.input_tags.allow_nan = splits is None or splits.allows_missing
         tags.input_tags.sparse = splits is not None and splits.allows_sparse
         return tags
-
-
-def _of_one_schema(trees: list[Tree], job: Job, earlier: Any) -> Sequence[Tree]:
-    """Give all trees the same columns: each has measured the spreads on its own rows, the forest on all."""
-    if earlier is not None:
-        schema = earlier.trees.schema
-        return [*earlier.trees, *(replace(tree, schema=schema) for tree in trees)]
-    schema = job.data.schema
-    if trees[0].schema.spread is not None:
-        leaf = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
-        schema = replace(schema, spread=leaf.schema.spread)
-    return [replace(tree, schema=schema) for tree in trees]

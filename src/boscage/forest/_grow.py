@@ -10,7 +10,7 @@ from typing import cast
 
 from boscage.base.progress import Progress
 from boscage.engine.finish import Finish
-from boscage.engine.grow import Job, with_given_weights
+from boscage.engine.grow import Job, Limits, with_given_weights
 from boscage.forest._bags import Bags
 from boscage.tree import Tree
 
@@ -28,6 +28,7 @@ class TreeGrower:
     job: Job
     bags: Bags
     finish: Finish
+    limits: Limits
 
     def __call__(self, number: int, threads: int = 1, progress: Callable[[int], None] | None = None) -> Tree:
         """Grow the tree of a number: a function of the data, the parameters and (seed, number) alone."""
@@ -37,11 +38,12 @@ class TreeGrower:
         part = replace(
             job,
             data=data,
-            limits=job.limits.for_share(data.mass / job.data.mass),
+            limits=self.limits.for_share(data.mass / job.data.mass),
             seed=self.bags.tree_seed(number),
             threads=threads,
             progress=progress,
         )
+        part = replace(part, limits=splits.limits(part.limits, part))
         tree = leaf.grow_tree(part) if leaf.grows(part) else splits.grow(part)
         if keep_all and self._needs_rows(tree):
             part = replace(part, data=self.bags.data(job.data, number, keep_all=False))

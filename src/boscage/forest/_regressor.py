@@ -24,7 +24,7 @@ from boscage.leaves import Leaf
 from boscage.model.many_trees import ManyTrees
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeRegressor
-from boscage.tree import Floats
+from boscage.tree import Floats, Target
 
 
 @saveable
@@ -87,6 +87,7 @@ class ForestRegressor(Regressor, BaseForest):
     """
 
     _tree_class: ClassVar[Any] = TopDownTreeRegressor
+    _target: ClassVar[Target] = "numbers"
     _score_name: ClassVar[str] = "R²"
     oob_score_: float
     oob_prediction_: Floats
