@@ -233,13 +233,13 @@ def ours(name: str, **settings: Any) -> Callable[..., Any]:
     return make
 
 
-def blended(task: str, nominal: list[int], seed: int) -> Any:
-    """Return one tree of at most 64 linear leaves whose tests may become soft, by validation."""
+def hard_linear(task: str, nominal: list[int], seed: int) -> Any:
+    """Return one tree of at most 64 linear leaves whose tests stay hard."""
     from boscage.leaves import RidgeLeaf
 
     if task != "regression":
-        raise ValueError("blended leaves predict numbers")
-    return ours("TopDownTree", leaf=RidgeLeaf(blend="auto"), max_leaf_nodes=64)(task, nominal, seed)
+        raise ValueError("ridge leaves predict numbers")
+    return ours("TopDownTree", leaf=RidgeLeaf(blend=0), max_leaf_nodes=64)(task, nominal, seed)
 
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -249,7 +249,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "pruned CART": pruned_tree,
     "Forest": ours("Forest"),
     "tree, linear leaves": ours("TopDownTree", splits="axis", leaf="linear", max_leaf_nodes=64),
-    "tree, blended linear leaves": blended,
+    "tree, hard linear leaves": hard_linear,
 }
 
 

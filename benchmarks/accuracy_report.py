@@ -195,6 +195,6 @@ def page(results: Path) -> str:
 
 
 ORDER = (
-    "Forest", "RandomForest-500", "ExtraTrees-500", "YDF-oblique", "tree, linear leaves", "tree, blended linear leaves",
+    "Forest", "RandomForest-500", "ExtraTrees-500", "YDF-oblique", "tree, linear leaves", "tree, hard linear leaves",
     "pruned CART",
 )  # fmt: skip

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kBlock = 512;
 constexpr double kLeastReach = 1e-6;  // what is reached less is left out
 constexpr size_t kMemory = 10;        // pairs of L-BFGS
-constexpr double kEnough = 1e-6;      // a step that lowers the loss by less than this share is the last
+constexpr double kEnough = 1e-8;      // a step that lowers the loss by less than this share is the last
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 

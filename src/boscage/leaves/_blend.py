@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage.leaves._numbers import weighted_quantile
 from boscage.leaves._ridge import _LEAST_REACH, _MOST_UNKNOWNS, _Rows
 from boscage.tree import LINEAR, LeafModels, Tree
 
@@ -25,6 +26,9 @@ _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
 _UNIT_OF_TESTS = 0.3  # of the largest weight of a test
 _TEST_L2, _MODEL_L2 = 1.0, 3.0  # of refined tests and models, in units of weight and of the variance of y
 _STEPS = 60
+_SOME_REACH = 0.1  # rows that count for the range of a refined leaf
+_FAR = 3.0  # columns are scaled down to this size where tests are refined: long tails move no test far
+_TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
 
 def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, refine: bool = False) -> Tree:
@@ -56,9 +60,10 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
 def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
     """Fit all tests and all models jointly by L-BFGS; both are drawn to where they start."""
     assert soft.leaf_models is not None
+    unit = _UNIT_OF_TESTS * np.abs(soft.weights * rows.spread).max(axis=1)
+    rows = rows.within(_FAR)
     centre, spread = _local_units(hard, job, rows, _REFINED_SPREAD)
     tests = np.column_stack([soft.weights @ rows.mean - soft.threshold[~soft.is_leaf], soft.weights * rows.spread])
-    unit = _UNIT_OF_TESTS * np.abs(tests[:, 1:]).max(axis=1)
     coef, constant = _standardised(soft.leaf_models, rows)
     at_centre = constant + np.einsum("lkd,ld->lk", coef, centre)
     models = np.concatenate([at_centre[:, :, None], coef * spread[:, None]], axis=2)
@@ -83,19 +88,26 @@ def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
     models = found["models"].reshape(models.shape)
     slopes = models[:, :, 1:] / spread[:, None]
     plain, constant = rows.in_units(slopes, models[:, :, 0] - np.einsum("lkd,ld->lk", slopes, centre))
-    return replace(
-        soft,
-        weights=weights,
-        threshold=threshold,
-        leaf_models=LeafModels(plain, constant, *_wider_bounds(soft.leaf_models, clip)),
-    )
+    moved = replace(soft, weights=weights, threshold=threshold, leaf_models=LeafModels(plain, constant, None, None))
+    bounds = _wider_bounds(*_ranges(moved, job)) if clip else (None, None)
+    return replace(moved, leaf_models=LeafModels(plain, constant, *bounds))
 
 
-def _wider_bounds(models: LeafModels, clip: bool) -> tuple[Floats | None, Floats | None]:
+def _ranges(tree: Tree, job: Job) -> tuple[Floats, Floats]:
+    """Smallest and largest y of the rows that reach each leaf with some probability; of all rows if none does."""
+    y = job.data.y.reshape(len(job.data.y), -1)
+    reach = _reach(tree, job).tocsc()
+    low, high = np.tile(y.min(axis=0), (tree.n_leaves, 1)), np.tile(y.max(axis=0), (tree.n_leaves, 1))
+    for leaf in range(tree.n_leaves):
+        part = slice(reach.indptr[leaf], reach.indptr[leaf + 1])
+        mine = y[reach.indices[part][reach.data[part] >= _SOME_REACH]]
+        if len(mine):
+            low[leaf], high[leaf] = mine.min(axis=0), mine.max(axis=0)
+    return low, high
+
+
+def _wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Ranges of y in the leaves and half of them beyond, within the range of all rows."""
-    low, high = models.low, models.high
-    if not clip or low is None or high is None:
-        return low, high
     room = _BEYOND * (high - low)
     return np.maximum(low - room, low.min(axis=0)), np.minimum(high + room, high.max(axis=0))
 
@@ -111,18 +123,21 @@ def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats
         members = path.indices[path.indptr[node] : path.indptr[node + 1]]
         column = int(tree.feature[node])
         z, w = rows.Z[members, column], rows.weight[members]
-        share = w / w.sum()
-        middle = share @ z
-        width = blend * float(np.sqrt(share @ (z - middle) ** 2)) * rows.spread[column]
         goes_left = np.isin(
             members, path.indices[path.indptr[tree.children_left[node]] : path.indptr[tree.children_left[node] + 1]]
         )
         low, high = float(z[goes_left].max()), float(z[~goes_left].min())
-        if not low < high or not width > 0:  # sets of categories that are not in the order of their numbers
+        if not low < high:  # sets of categories that are not in the order of their numbers
             return None, threshold
         bound = rows.mean[column] + rows.spread[column] * (low + high) / 2
         if tree.category_offset[node] < 0 and np.isfinite(tree.threshold[node]):
             bound = float(tree.threshold[node])
+        # Halfway to the nearer side's median: long tails do not widen a test.
+        cut = (low + high) / 2
+        away = [weighted_quantile(np.abs(z[side] - cut), w[side], 0.5) for side in (goes_left, ~goes_left)]
+        width = blend * _TYPICAL * min(away) * rows.spread[column]
+        if not width > 0:
+            return None, threshold
         with np.errstate(over="ignore"):
             weights[line, column], threshold[node] = np.divide([1.0, bound], width)
     return weights if np.isfinite(weights).all() and np.isfinite(threshold).all() else None, threshold
@@ -161,10 +176,11 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
     plain, constant = rows.in_units(coef, intercept)
     models = soft.leaf_models
     # in_units adds the centre of y, which the models have already.
+    bounds = (None, None) if models.low is None or models.high is None else _wider_bounds(models.low, models.high)
     coef, intercept = models.coef + plain, models.intercept + constant - rows.centre
     if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
         return hard
-    return replace(soft, leaf_models=LeafModels(coef, intercept, *_wider_bounds(models, clip)))
+    return replace(soft, leaf_models=LeafModels(coef, intercept, *bounds))
 
 
 def _reach(tree: Tree, job: Job) -> Any:

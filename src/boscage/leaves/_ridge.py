@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boscage.engine.grow import Job
     from boscage.tree import InputMap, Tree
 
-_LEAST_WEIGHT = 10.0
+_LEAST_WEIGHT = 5.0
 _CUTS = 32  # thresholds of a column that are compared
 _MOST_LEAVES = 64
 _RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
@@ -27,18 +27,9 @@ _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
 _LEAST_REACH = 1e-3
-# Blend, strength of the joint fit, whether tests are refined: what "auto" tries.
-_WAYS: list[tuple[float, float, bool]] = [
-    (0.0, 0.0, False),
-    (0.05, 10.0, False),
-    (0.1, 3.0, False),
-    (0.1, 30.0, False),
-    (0.2, 3.0, False),
-    (0.2, 30.0, False),
-    (0.1, 0.0, True),
-    (0.2, 0.0, True),
-    (0.4, 0.0, True),
-]
+# What "auto" tries: blend, strength of the joint fit, whether tests are refined.
+_BLENDED = ((0.05, 10.0, False), (0.1, 3.0, False), (0.1, 30.0, False), (0.2, 3.0, False), (0.2, 30.0, False))
+_REFINED = ((0.1, 0.0, True), (0.2, 0.0, True), (0.4, 0.0, True))
 
 
 @register("leaf", "ridge")
@@ -49,10 +40,10 @@ class RidgeLeaf(Leaf):
     leaf with few rows stays near that of its parent. The columns are standardised by the node's rows; the strength of
     each regression minimises the generalised cross-validation
 
-    .. math:: \frac{\mathrm{RSS}}{(1 - c\,\mathrm{df} / n)^2}
+    .. math:: \frac{\mathrm{RSS}}{(1 - \mathrm{df} / n)^2}
 
     over no regression at all and fifteen strengths from 0.001 to 10,000, where n is the weight of the node, df the
-    effective number of parameters, a share in those of the ancestors included, and c = 1.25. A subtree is pruned unless
+    effective number of parameters, a share in those of the ancestors included. A subtree is pruned unless
     its leaves lower n times this loss, in sum, by a factor of 1 + log(64 d) / n, d being the number of columns.
 
     Parameters
@@ -64,16 +55,20 @@ class RidgeLeaf(Leaf):
         Whether tests are chosen for linear leaves, with ``splits="axis"`` and ``criterion="squared_error"``: for each
         of up to 32 thresholds of a column both sides get a ridge regression over the node's six most important
         columns, and the threshold with the least squared error wins. A tree without limits stops at 64 leaves then,
-        and leaves have at least weight 10 (ten rows). False grows the tree as for constant leaves.
-    blend : float or "auto", default=0.0
+        and leaves have at least weight 5 (five rows). False grows the tree as for constant leaves.
+    blend : float or "auto", default="auto"
         Above 0 the tests of the tree become soft: where a test compares with a threshold, the models of both sides are
-        mixed over about ``blend`` standard deviations of the tested column in the node (logistic routing), and the
-        models of all leaves are fitted again jointly. Predictions become continuous and on most data more accurate;
-        rows no longer follow one path. "auto" takes of hard tests and five soft ones what has the least squared error
-        on rows that were held out: another tree is grown without them. Only for trees of axis tests.
+        mixed (logistic routing) over ``blend`` times the typical distance of the node's rows from the threshold, and
+        the models of all leaves are fitted again jointly. Predictions become continuous; rows no longer follow one
+        path. "auto" takes of hard tests and several soft ones what has the least squared error on rows that were held
+        out: other trees are grown without them. 0 keeps hard tests. Only trees of axis tests become soft.
+    refine : bool or "auto", default="auto"
+        Whether the tests of a soft tree are fitted too: starting from the soft tree, all tests and all models minimise
+        the squared error jointly (60 steps of L-BFGS, both drawn to where they start). Tests then combine columns.
+        "auto" does so if ``blend="auto"``. False keeps one column in each test.
     clip : bool, default=True
-        Whether predictions are kept within the range of y in the leaf; with ``blend`` within the range of all rows
-        and half of it beyond that of the leaf.
+        Whether predictions are kept within the range of y in the leaf; of soft tests within the range of all rows and
+        half of it beyond that of the leaf.
 
     Notes
     -----
@@ -88,10 +83,10 @@ class RidgeLeaf(Leaf):
     Examples
     --------
     >>> import numpy as np
-    >>> from boscage import TopDownTreeRegressor
+    >>> from boscage import RidgeLeaf, TopDownTreeRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     >>> y = np.where(X[:, 0] > 0, 3 * X[:, 1], -X[:, 1])
-    >>> tree = TopDownTreeRegressor(leaf="linear", max_leaf_nodes=2).fit(X, y)
+    >>> tree = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0), max_leaf_nodes=2).fit(X, y)
     >>> tree.tree_.leaf_models.coef[:, 0].round(1) + 0.0
     array([[ 0., -1.],
            [ 0.,  3.]])
@@ -131,7 +126,8 @@ class RidgeLeaf(Leaf):
         """Return one leaf for each way to be tried: hard tests, soft ones, refined ones."""
         if self.blend != "auto":
             return [self]
-        return [_Way(self, *way) for way in _WAYS if way[0] == 0 or self.refine in ("auto", way[2])]
+        ways = _BLENDED if self.refine is False else _REFINED
+        return [_Way(self, *way) for way in ((0.0, 0.0, False), *ways)]
 
     def leaf_values(self, tree: Nodes) -> None:
         """Return None: constants stay those of the tree, beside the models."""
@@ -301,6 +297,11 @@ class _Rows:
             InputMap(fill=mean, code_offset=offset, codes=codes),
             np.asarray(~present.all(axis=0)),
         )
+
+    def within(self, size: float) -> _Rows:
+        """Return the same rows with columns scaled down that hold larger numbers."""
+        factor = np.minimum(1.0, size / np.maximum(np.abs(self.Z).max(axis=0), size))
+        return self if (factor == 1).all() else replace(self, Z=self.Z * factor, spread=self.spread / factor)
 
     def sends_missing_left(self, found: dict[str, Any], node: int, column: int, bound: float) -> bool:
         """Whether missing values go left: with the column's mean, or to the heavier side where there were none."""
