@@ -134,7 +134,7 @@ sanitize-python: build/sanitize-python/env/bin/python  ## The Python tests under
 
 # With Clang libFuzzer runs the targets, otherwise cpp/fuzz/driver.cpp does. New inputs go to build/fuzz/corpus.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= axis batches oblique online optimal predict stochastic
+FUZZ_TARGETS ?= axis batches mixed numbers oblique online optimal predict stochastic
 fuzz: $(VENV)/.deps build/sanitize-python/env/bin/python  ## Fuzz every growth, prediction and the model loader, FUZZ_SECONDS each
 	cmake -S . -B build/fuzz -G Ninja $(if $(CLANG),-DCMAKE_CXX_COMPILER=$(CLANG)) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_FUZZ=ON \
 	  -DBOSCAGE_SANITIZE=address

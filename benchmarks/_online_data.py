@@ -9,8 +9,8 @@ import numpy as np
 
 from _measure import data_folder
 from boscage.datasets import load_dataset
-from boscage.experiments import _vowpal
-from boscage.experiments._vowpal import has_vw
+from boscage.experiments._lomtree import vowpal as _vowpal
+from boscage.experiments._lomtree.vowpal import has_vw
 
 __all__ = ["Split", "gaussian", "has_vw", "split", "vw"]
 

@@ -1,4 +1,4 @@
-"""Turn the kept results into the page of benchmarks in the documentation: charts, short tables, links to the rest."""
+"""Turn the kept results into the page of benchmarks: charts, short tables, links to the rest. Running it does so."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Benchmarks
 ==========
 
 Speed, memory and accuracy next to other libraries. Times are CPU seconds of one thread unless a title says otherwise,
-and a ratio below 1 means that Boscage took less. Peers were measured in the same run. Every table can be downloaded as
-JSON; of long ones only means are shown, or nothing.
+and a ratio below 1 means that Boscage took less. Other libraries were measured in the same run. Every table can be
+downloaded as JSON; of long tables only means are shown, or a link.
 
 ``make bench`` measures all of this and writes this page; ``python benchmarks/run.py NAME`` runs one part. Data sets are
 read from the folder ``BOSCAGE_DATA`` (:doc:`data`).
@@ -33,6 +33,7 @@ _SECTIONS = {
     "forest": "Forests",
     "optimal": "Optimal trees",
     "online": "Online trees",
+    "export": "Exports and files",
 }
 _LEFT_OUT = {"wanted", "ratio wanted", "MB wanted", "allowed s", "other run", "idle", "load", "note", "target %"}
 
@@ -46,33 +47,40 @@ def write(results: Path) -> None:
 def text(results: Path) -> str:
     """Return the page that belongs to these results."""
     sections: dict[str, list[str]] = {title: [] for title in _SECTIONS.values()}
+    machines: dict[str, list[str]] = {}
     for path in sorted(results.glob("*.json")):
-        sections[_SECTIONS[path.stem.split("_")[0]]].append(_part(path))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        sections[_SECTIONS[path.stem.split("_")[0]]].append(_part(path.name, content))
+        machines.setdefault(_machine(content["machine"]), []).append(path.stem)
     charts = [f".. image:: images/{name}.svg\n   :alt: {chart.says}\n" for name, chart in CHARTS.items()]
     parts = [_INTRO, *charts]
     for title, tables in sections.items():
         if tables:
             parts += [f"{title}\n{'-' * len(title)}\n", *tables]
-    return "\n".join(parts)
+    on = [f"- {machine}: {', '.join(names)}" for machine, names in machines.items()]
+    return "\n".join([*parts, "Machines\n--------\n", *on]) + "\n"
 
 
-def _part(path: Path) -> str:
+def _machine(on: dict[str, str]) -> str:
+    cpu = on["cpu"].replace("(R)", "").replace(" Processor", "")
+    return f"{cpu}, {on['cores']} {'core' if on['cores'] == '1' else 'cores'}, Python {on['python']}"
+
+
+def _part(name: str, content: dict[str, Any]) -> str:
     """Return a title, the table if it is short, and a link to the file."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    rows, on = content["rows"], content["machine"]
-    link = f":download:`{path.name} <../benchmarks/results/{path.name}>`"
-    measured = f"{on['cpu']}, {on['cores']} cores, Python {on['python']}, {on['date']}"
+    rows = content["rows"]
+    link = f":download:`{name} <../benchmarks/results/{name}>`, {content['machine']['date']}"
     shown = rows if len(rows) <= MOST_ROWS else [row for row in rows if "mean" in str(next(iter(row.values())))]
     columns = [key for key in dict.fromkeys(key for row in shown for key in row) if key not in _LEFT_OUT]
     if shown and len(columns) <= MOST_COLUMNS:
-        return f".. rubric:: {content['title']}\n\n{_table(shown, columns)}\n{link}. {measured}.\n"
-    return f".. rubric:: {content['title']}\n\n{len(rows)} rows: {link}. {measured}.\n"
+        return f".. rubric:: {content['title']}\n\n{_table(shown, columns)}\n{link}\n"
+    return f".. rubric:: {content['title']}\n\n{len(rows)} rows: {link}\n"
 
 
 def _table(rows: list[dict[str, Any]], columns: list[str]) -> str:
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: table-sm", ""]
-    for cells in [columns, *[[_shown(row.get(column, "")) for column in columns] for row in rows]]:
-        lines += [f"   {'* -' if i == 0 else '  -'} {cell}".rstrip() for i, cell in enumerate(cells)]
+    lines = [".. csv-table::", "   :header-rows: 1", "   :class: table-sm", ""]
+    table = [columns, *[[_shown(row.get(column, "")) for column in columns] for row in rows]]
+    lines += ["   " + ",".join(f'"{cell}"' if "," in cell else cell for cell in cells) for cells in table]
     return "\n".join(lines) + "\n"
 
 
@@ -80,3 +88,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000 else str(value)
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent / "results")

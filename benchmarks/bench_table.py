@@ -27,7 +27,7 @@ def together(X: Any, y: Any, max_depth: int | None, bags: Bags) -> list[Any]:
     """Grow all trees on one table."""
     tree = TopDownTreeClassifier(max_depth=max_depth, random_state=0, n_jobs=1)
     job, leaf = tree._job(X, y, None)
-    return grow_trees(TreeGrower(job, bags, Finish(0.0, None, leaf, False)), range(TREES), 1, False)
+    return grow_trees(TreeGrower(job, bags, Finish(0.0, None, leaf, False), job.limits), range(TREES), 1, False)
 
 
 def separately(X: Any, y: Any, max_depth: int | None, bags: Bags) -> list[Any]:

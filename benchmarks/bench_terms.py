@@ -1,8 +1,8 @@
-"""What a limit on the terms of linear tests costs: accuracy of 3 x 5-fold cross-validation, next to axis trees.
+"""What a limit on the terms of linear tests costs: cross-validation of accuracy and R², next to axis trees.
 
-Sets of the data folder with numeric columns, at most 200 of them; above 5,000 rows a sample of so many. All trees have
-the default settings but for the split family. The last column is the share of the gain of all terms over an axis tree
-that three terms keep, for the mean of all sets.
+Sets of the data folder with numeric columns, at most 200 of them; above 5,000 rows a sample of so many. Classification
+trees have the default settings but for the split family, regression trees also leaves of at least five rows. The last
+columns are the share of the gain of all terms over an axis tree that few terms keep, for the mean of all sets.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
 from _measure import data_folder, report
-from boscage import TopDownTreeClassifier, WeightedOblique
-from boscage.datasets import load_dataset
+from boscage import TopDownTreeClassifier, TopDownTreeRegressor, WeightedOblique
+from boscage.datasets import load_dataset, read_npz
 
 SETS = (
     "bank", "breast", "cod-rna", "covertype", "diabetes", "digits", "dna", "fico", "fourclass", "glass", "heart",
@@ -32,39 +32,68 @@ FAMILIES: dict[str, Any] = {
 }
 
 
+NUMBER_SETS = (
+    "abalone", "ailerons", "airfoil", "autompg", "bank8fm", "bike", "cal-housing", "concrete", "cpu-act", "cpu-small",
+    "delta-ailerons", "elevators", "energy", "fried", "gas", "housing", "kin8nm", "parkinsons", "protein", "puma8nh",
+    "skillcraft", "sml", "wine", "yacht",
+)  # fmt: skip
+
+
 def main() -> None:
-    if data_folder() is None:
+    folder = data_folder()
+    if folder is None:
         print("few terms: needs BOSCAGE_DATA")
         return
-    rows = []
-    for name in SETS:
-        data = load_dataset(name)
-        if not isinstance(data.X, np.ndarray) or data.X.shape[1] > COLUMNS or data.categorical_features:
-            print(f"{name}: left out")
-            continue
-        X, y = data.X, data.y
-        if len(y) > ROWS:
-            chosen = np.random.default_rng(0).permutation(len(y))[:ROWS]
-            X, y = X[chosen], y[chosen]
-        row: dict[str, Any] = {"data": name, "columns": X.shape[1]}
-        for family, splits in FAMILIES.items():
-            row[family], row[f"leaves, {family}"] = cross_validate(splits, X, y)
-        rows.append(row)
+    classes = [load_dataset(name) for name in SETS]
+    folds: Any = RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0)
+    rows = [row_of(data, TopDownTreeClassifier(random_state=0), folds) for data in classes if usable(data)]
+    title = "Tests of few terms: accuracy and leaves, 3 x 5-fold cross-validation"
+    report("oblique_terms", title, [*rows, means_of(rows)])
+    paths = [folder / "regression" / f"{name}.npz" for name in NUMBER_SETS]
+    numbers = [read_npz(path, target="numbers") for path in paths if path.exists()]
+    model = TopDownTreeRegressor(min_samples_leaf=5, random_state=0)
+    folds = RepeatedKFold(n_splits=5, n_repeats=1, random_state=0)
+    rows = [row_of(data, model, folds) for data in numbers if usable(data)]
+    title = "Regression tests of few terms: R² and leaves, 5-fold cross-validation, leaves of at least 5 rows"
+    report("oblique_terms_regression", title, [*rows, means_of(rows)])
+
+
+def usable(data: Any) -> bool:
+    """Whether a set has few, numeric columns without gaps."""
+    if not isinstance(data.X, np.ndarray) or data.X.shape[1] > COLUMNS or data.categorical_features or data.y.ndim > 1:
+        print(f"{data.name}: left out")
+        return False
+    return True
+
+
+def row_of(data: Any, model: Any, folds: Any) -> dict[str, Any]:
+    X, y = data.X, data.y
+    if len(y) > ROWS:
+        chosen = np.random.default_rng(0).permutation(len(y))[:ROWS]
+        X, y = X[chosen], y[chosen]
+    row: dict[str, Any] = {"data": data.name, "columns": X.shape[1]}
+    for family, splits in FAMILIES.items():
+        row[family], row[f"leaves, {family}"] = cross_validate(model.set_params(splits=splits), X, y, folds)
+    print(row, flush=True)
+    return row
+
+
+def means_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     means: dict[str, Any] = {"data": "mean"}
     for key in list(FAMILIES) + [f"leaves, {family}" for family in FAMILIES]:
         means[key] = float(np.mean([row[key] for row in rows]))
     for few in ("5 terms", "3 terms", "2 terms"):
         means[f"kept by {few}"] = (means[few] - means["axis"]) / (means["all terms"] - means["axis"])
-    report("oblique_terms", "Tests of few terms: accuracy and leaves, 3 x 5-fold cross-validation", [*rows, means])
+    return means
 
 
-def cross_validate(splits: Any, X: Any, y: Any) -> tuple[float, float]:
-    accuracy, leaves = [], []
-    for train, test in RepeatedStratifiedKFold(n_splits=5, n_repeats=3, random_state=0).split(X, y):
-        model = TopDownTreeClassifier(splits, random_state=0).fit(X[train], y[train])
-        accuracy.append(model.score(X[test], y[test]))
+def cross_validate(model: Any, X: Any, y: Any, folds: Any) -> tuple[float, float]:
+    score, leaves = [], []
+    for train, test in folds.split(X, y):
+        model.fit(X[train], y[train])
+        score.append(model.score(X[test], y[test]))
         leaves.append(model.get_n_leaves())
-    return float(np.mean(accuracy)), float(np.mean(leaves))
+    return float(np.mean(score)), float(np.mean(leaves))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Install the wheels of dist/ as users do and use them: `make test-wheel`.
 
 Each wheel goes into an empty environment of every interpreter it is for. No compiler can be found there, and the
-dependencies come from the package index as wheels too. The README's Python code must run, the commands must answer,
-and every family must give the same model files as the development build.
+dependencies come from the package index as wheels too. The README's Python code must run, the first page of the
+documentation can be followed from its ``pip install`` on, and every family must give the same model files as the
+development build.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ from pathlib import Path
 from interpreters import find_interpreters
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from pages import install_command  # noqa: E402
+
 EMULATED_CPU = "Nehalem"  # 2008: no AVX; the oldest that NumPy's wheels support
 
 
@@ -55,9 +60,12 @@ def try_wheel(python: Path, wheel: Path, scratch: Path, expected: object) -> Non
     installed = scratch / "venv/bin/python"
     variables = environment(str(scratch / "venv/bin"))
     pip = [installed, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]
-    subprocess.run([*pip, wheel, "pandas"], check=True, cwd=scratch, env=variables, stderr=subprocess.DEVNULL)
+    wanted = [wheel if name == "WHEEL" else name for name in install_command()]
+    subprocess.run([*pip, *wanted], check=True, cwd=scratch, env=variables, stderr=subprocess.DEVNULL)
     for code in re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL):
         subprocess.run([installed, "-c", code], check=True, cwd=scratch, env=variables, stdout=subprocess.DEVNULL)
+    (scratch / "walk").mkdir()
+    subprocess.run([installed, ROOT / "tests/pages.py"], check=True, cwd=scratch / "walk", env=variables)
     command = scratch / "venv/bin/boscage"
     subprocess.run([command, "fit", "wine", "-o", "wine.boscage"], check=True, cwd=scratch, env=variables)
     found = digests([str(installed)], scratch, variables)

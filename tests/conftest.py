@@ -2,8 +2,13 @@ import signal
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from browser import browser  # noqa: F401, a fixture
+
+# A busy machine is slow, and the same examples every time.
+settings.register_profile("quiet", deadline=None, derandomize=True)
+settings.load_profile("quiet")
 
 
 def pytest_configure():

@@ -13,15 +13,51 @@ import time
 import warnings
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import boscage
-from boscage import ModelFileError
+from boscage import (
+    ForestClassifier,
+    ForestRegressor,
+    ModelFileError,
+    OptimalTreeClassifier,
+    Quantile,
+    RidgeLeaf,
+    TopDownTreeClassifier,
+    TopDownTreeRegressor,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 _ODD = [0, 1, -1, 2, 7, 255, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63), 1e308, 5e-324, np.nan, np.inf, -0.0, 0.5]
 _WORDS = ["0", "1", "-1", "99", "1e999", "null", "true", '""', "[]", "{}", "2147483648", '"x"', "0.5"]
+
+
+def fresh_models() -> list[Any]:
+    """Return a fitted model of each kind that the golden files do not have."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(60, 3)), 2)
+    coded = np.column_stack([X[:, :2], rng.integers(0, 5, 60)])
+    y, labels = X[:, 0] + X[:, 1] ** 2, np.where(X[:, 0] > X[:, 1], "yes", "no")
+    both = np.column_stack([y, -y])
+    missing = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    few = {"max_leaf_nodes": 5, "random_state": 0}
+    return [
+        TopDownTreeRegressor(**few, categorical_features=[2]).fit(coded, both),
+        TopDownTreeRegressor(criterion=Quantile(0.1), **few).fit(missing, y),
+        TopDownTreeRegressor("oc1", **few).fit(X, y),
+        TopDownTreeRegressor("stochastic", **few).fit(X, y),
+        TopDownTreeRegressor(leaf="linear", **few, categorical_features=[2]).fit(coded, y),
+        TopDownTreeRegressor(leaf=RidgeLeaf(clip=False), **few).fit(missing, both),
+        TopDownTreeRegressor(leaf=RidgeLeaf(blend=0.2), **few).fit(X, y),
+        ForestRegressor(3, max_leaf_nodes=5, oob_score=True, random_state=0, categorical_features=[2]).fit(coded, both),
+        ForestRegressor(2, "axis", leaf="linear", max_leaf_nodes=4, random_state=0).fit(X, y),
+        ForestClassifier(3, max_leaf_nodes=5, oob_score=True, random_state=0).fit(missing, labels),
+        ForestClassifier(2, "stochastic", max_leaf_nodes=4, random_state=0).fit(X, labels),
+        TopDownTreeClassifier("hhcart", leaf="linear", max_leaf_nodes=4).fit(X, labels),
+        OptimalTreeClassifier(2).fit(X, labels),
+    ]
 
 
 def mutate(data: bytes, rng: np.random.Generator) -> bytes:
@@ -93,21 +129,40 @@ def use(path: Path) -> str:
         X = rng.normal(size=(20, model.n_features_in_)) * 3 if model.n_features_in_ < 1000 else None
         if X is None:
             return "too wide"
-        proba = model.predict_proba(X)
-        assert (proba >= 0).all()
-        assert np.abs(proba.sum(axis=1) - 1).max() < 1e-6
-        assert np.isin(model.predict(X), model.classes_).all()
+        found = _predictions(model, X)
         model.save(path)
-        assert np.array_equal(boscage.load(path).predict_proba(X), proba)
-        if hasattr(model, "tree_"):
-            boscage.export.to_dict(model.tree_)
-            boscage.export.export_text(model.tree_)
-        elif hasattr(model, "trees_"):
-            model.to_dict()
-            model.export_text()
+        assert np.array_equal(_predictions(boscage.load(path), X), found)
+        if hasattr(model, "tree_") or hasattr(model, "trees_"):
+            _export(model, X)
         else:
             _learn(model, X)
     return "works"
+
+
+def _predictions(model: Any, X: np.ndarray) -> np.ndarray:
+    """Predict finite numbers, or probabilities and labels; rows of the largest numbers too."""
+    is_tree = hasattr(model, "tree_") or hasattr(model, "trees_")
+    for rows in (np.sign(X) * (np.finfo(np.float64).max if is_tree else 1e150), X):
+        found: np.ndarray = model.predict_proba(rows) if hasattr(model, "predict_proba") else model.predict(rows)
+        assert np.isfinite(found).all()
+        if hasattr(model, "predict_proba"):
+            assert (found >= 0).all()
+            assert np.abs(found.sum(axis=1) - 1).max() < 1e-6
+            assert np.isin(model.predict(rows), model.classes_).all()
+    return found
+
+
+def _export(model: Any, X: np.ndarray) -> None:
+    """Write the model in every form; a refusal is an ordinary error with a message."""
+    assert np.isfinite(model.feature_importances_).all()
+    json.dumps(model.to_dict(), allow_nan=False)
+    for write in (model.export_text, model.export_graphviz, model.to_html, model.to_c, model.to_sql, model.to_javascript):
+        try:
+            assert write()
+        except ValueError as refused:
+            assert str(refused)
+    if hasattr(model, "tree_"):
+        model.explain(X[:1])
 
 
 def _learn(model: boscage.OnlineTreeClassifier, X: np.ndarray) -> None:
@@ -119,10 +174,17 @@ def _learn(model: boscage.OnlineTreeClassifier, X: np.ndarray) -> None:
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def _fresh_files() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [model.save(Path(folder) / "model").read_bytes() for model in fresh_models()]
+
+
 def fuzz(runs: int | None, seconds: float, seed: int) -> Counter[str]:
     """Try mutated files until the runs or the time are over; count what happened."""
     rng = np.random.default_rng(seed)
     files = [path.read_bytes() for path in sorted(GOLDEN.rglob("*.boscage"))]
+    files += _fresh_files()
     found: Counter[str] = Counter()
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:

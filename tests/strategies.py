@@ -224,6 +224,29 @@ def wide_rows(seed):
     return X, rng.integers(0, rng.integers(2, 4), n), weights[int(rng.integers(4))]
 
 
+def wide_numbers(rng, n, *, positive=False):
+    """Targets from the whole range that is allowed, 1e300 in size: tiny, huge, constant, far from zero, mixtures."""
+    plain = rng.normal(size=n) if rng.random() < 0.5 else rng.integers(-3, 4, n).astype(float)
+    kind = rng.integers(8)
+    with np.errstate(under="ignore"):
+        if kind == 1:
+            plain = np.ldexp(plain, rng.integers(-1060, 990))
+        elif kind == 2:
+            plain = np.full(n, np.ldexp(1.3, rng.integers(-1060, 990)))
+        elif kind == 3:
+            plain = plain + 10.0 ** rng.uniform(3, 16)
+        elif kind == 4:
+            plain = np.where(rng.random(n) < 0.2, rng.choice([-1e300, 1e300]), plain)
+        elif kind == 5:
+            plain = np.where(rng.random(n) < 0.5, 1e300, -1e300)
+        elif kind == 6:
+            plain = np.ldexp(plain, rng.integers(-1060, 990, n))
+        elif kind == 7:
+            plain = np.where(rng.random(n) < 0.5, 5e-324, 0.0)
+    y = np.clip(plain, -1e300, 1e300)
+    return np.maximum(np.abs(y), 5e-324) if positive else y
+
+
 @st.composite
 def wide_data(draw):
     """As `wide_rows`, and a generator for whatever else a test draws."""

@@ -74,6 +74,7 @@ def test_version_and_help(run):
     for command in ("fit", "predict", "show", "inspect", "compare"):
         assert command in text
         assert "--json" in run(command, "--help").stdout
+    assert "..." not in text.partition("Commands:")[2]  # no line of the list is cut off
     assert run("-h").stdout == text
 
 
@@ -323,6 +324,18 @@ def test_every_estimator_can_be_fitted_with_all_its_parameters(run, flowers, mod
     assert len(run("predict", "m", flowers).stdout.splitlines()) == 151
 
 
+def test_a_forest_in_batches_and_its_page(run, flowers, tmp_path):
+    options = ["fit", flowers, "-t", "species", "--model", "forest", "--splits", "axis", "--max-bins", "16"]
+    options += ["--set", "n_estimators=3", "--set", "calibrate=false"]
+    said = run(*options, "-o", "parts", "--batches").stderr
+    assert "150 rows, 3 trees" in said
+    run(*options, "-o", "whole", "--in-memory")
+    assert boscage.load("parts").trees_ == boscage.load("whole").trees_
+    assert "|---" in run("show", "parts").stdout
+    assert "3 trees" in run("show", "parts", "--html", "page.html", "--data", flowers, "-t", "species").stderr
+    assert "Typical rows" in (tmp_path / "page.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
@@ -346,6 +359,31 @@ def test_export_refusals(run, flowers):
     run("export", "m", "-o", "m.xyz", "--format", "text")
     assert "format must be one of" in fails(run, "export", "m", "-o", "m.txt", "--format", "poem")
     assert "there is no folder" in fails(run, "export", "m", "-o", "none/m.txt")
+    assert "table does not go with the format 'text'" in fails(run, "export", "m", "-o", "m.txt", "--table", "t")
+
+
+def test_forests_are_shown_explained_and_exported(run, tmp_path, flowers):
+    run("fit", flowers, "-t", "species", "-o", "m", "--model", "forest", "--set", "n_estimators=3")
+    forest = boscage.load(tmp_path / "m")
+    shown = run("show", "m", "--tree", "2")
+    assert shown.stderr == "tree 2 of 3, numbered from 0\n"
+    assert shown.stdout == forest.export_text(2) + "\n"
+    assert run("show", "m").stdout == forest.export_text(0) + "\n"
+    assert "tree=3 is not allowed" in fails(run, "show", "m", "--tree", "3")
+    assert run("show", "m", "--html", "m.html").stderr.startswith("3 trees, ")
+    assert json.loads(run("show", "m", "--json").stdout)["schema"] == "boscage-forest-1"
+    assert ", the mean of 3 trees\n" in run("explain", "m", flowers, "--row", "150").stdout
+    assert "name the table to query" in run("export", "m", "-o", "m.sql", code=2).stderr
+    run("export", "m", "-o", "m.sql", "--table", "flowers")
+    assert 'FROM "flowers"' in (tmp_path / "m.sql").read_text()
+    run("export", "m", "-o", "m.h", "--name", "iris")
+    assert "iris_predict(" in (tmp_path / "m.h").read_text()
+    for name, comment in (("m.txt", "#"), ("m.dot", "//")):
+        run("export", "m", "-o", name)
+        lines = (tmp_path / name).read_text().splitlines()
+        assert [line for line in lines if line.startswith(comment)] == [f"{comment} tree {i}" for i in range(3)]
+    run("fit", flowers, "-t", "species", "-o", "single")
+    assert "trees of a forest" in run("show", "single", "--tree", "0", code=2).stderr
 
 
 def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
@@ -389,7 +427,7 @@ def test_explain_a_row(run, flowers):
     assert record["outputs"] == ["setosa", "versicolor", "virginica"]
     assert "has 150 rows" in run("explain", "m", flowers, "--row", "151", code=2).stderr
     run("fit", flowers, "-t", "species", "-o", "n", "--model", "online")
-    assert "no single tree to explain" in fails(run, "explain", "n", flowers)
+    assert "has no tree to explain" in fails(run, "explain", "n", flowers)
 
 
 def test_same_seed_same_bytes_whatever_the_threads(run, tmp_path):
@@ -450,7 +488,7 @@ def test_a_model_of_very_many_classes(run, tmp_path, flowers):
     assert [column["name"] for column in facts["columns"]] == ["sl", "sw", "pl", "pw"]
     assert facts["classes"] == sorted(iris.target_names)
     assert facts["parameters"]["beam_width"] == 40
-    assert "no single tree to show" in fails(run, "show", "online")
+    assert "has no tree to show" in fails(run, "show", "online")
 
 
 def test_output_that_cannot_be_written(run, tmp_path):

@@ -1,8 +1,5 @@
 """The code on the pages of the documentation runs, and prints what the pages say."""
 
-import contextlib
-import doctest
-import io
 import re
 from pathlib import Path
 
@@ -13,30 +10,13 @@ from sklearn.datasets import load_digits
 from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
 from boscage.splits import WeightedOblique
+from pages import DOCS, FIRST, blocks, run
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = DOCS.parent
 NO_PAGES = {"_build", "_templates", "auto_examples", "generated", "sg_execution_times.rst"}  # most written by Sphinx
 WRITTEN = [page for page in sorted(DOCS.rglob("*.rst")) if not NO_PAGES & set(page.relative_to(DOCS).parts)]
-WALKED = "first-table.rst"  # in test_walk.py
-PAGES = [page for page in WRITTEN if page.name != WALKED and re.search(r"code-block:: py", page.read_text("utf-8"))]
+PAGES = [page for page in WRITTEN if page != FIRST and re.search(r"code-block:: py", page.read_text("utf-8"))]
 ELSEWHERE = ("scheduler:8786", "import shap")  # need a cluster, or a library that tests do not install
-OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-
-
-def blocks(page):
-    """(first line, language, code, whether it follows another at once) of the code blocks of a page."""
-    end = -1
-    lines = page.read_text("utf-8").splitlines()
-    for number, line in enumerate(lines):
-        if found := re.match(r"( *)\.\. code-block:: (\w+)", line):
-            margin = len(found[1]) + 3
-            body, follows = [], end >= 0 and not any(map(str.strip, lines[end:number]))
-            for following in lines[number + 1 :]:
-                if following.strip() and not following.startswith(" " * margin):
-                    break
-                body.append(following[margin:])
-            end = number + 1 + len(body)
-            yield number + 1, found[2], "\n".join(body).strip("\n") + "\n", follows
 
 
 def names_of_readers(folder):
@@ -63,21 +43,6 @@ def names_of_readers(folder):
         "TopDownTreeClassifier": TopDownTreeClassifier,
         "WeightedOblique": WeightedOblique,
     }
-
-
-def run(code, where, names):
-    """Run a block, as a session if it has prompts; return what it prints."""
-    if ">>>" in code:
-        test = doctest.DocTestParser().get_doctest(code, names, where, where, 0)
-        complaints = io.StringIO()
-        result = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=complaints.write, clear_globs=False)
-        assert result.failed == 0, complaints.getvalue()
-        names.update(test.globs)
-        return ""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, where, "exec"), names)
-    return printed.getvalue()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())
@@ -141,3 +106,34 @@ def test_no_wrapped_line_of_a_table_becomes_a_row(page):
         second = re.search(r" =", table[0]).start()
         for line in table[1].splitlines():
             assert line.startswith(" ") or line[second:].strip(), line
+
+
+MOST_WORDS = 1000
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        DOCS / f"{name.lstrip('/') if name.startswith('/') else f'get-started/{name}'}.rst"
+        for index in ("guide", "get-started")
+        for name in re.findall(r"^   ([\w/-]+)$", (DOCS / index / "index.rst").read_text("utf-8"), re.MULTILINE)
+    ],
+    ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix(),
+)
+def test_pages_of_the_guide_are_short(page):
+    assert len(page.read_text("utf-8").split()) <= MOST_WORDS
+
+
+METAPHORS = r"\b(rooms?|the door|dealt|deals?|a look(?!-)|levers?|the house|in the company of|half as much again)\b"
+TABLES = {"performance.rst", "accuracy.rst", "optimal.rst"}  # "room" is the name of a data set there
+
+
+def test_plain_words():
+    """Figures of speech that users would have to guess."""
+    found = []
+    for path in [*WRITTEN, ROOT / "README.md", *sorted((ROOT / "src").rglob("*.py"))]:
+        words = METAPHORS.replace("rooms?|", "") if path.name in TABLES else METAPHORS
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if re.search(words, line, re.IGNORECASE):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert found == []

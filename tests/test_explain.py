@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 import reference_predict as reference
-from boscage import TopDownTreeClassifier, TopDownTreeRegressor
+from boscage import ForestClassifier, ForestRegressor, TopDownTreeClassifier, TopDownTreeRegressor
 from boscage.engine.estimator import _needs_numbers
 from boscage.explain import Explanation, Step, explain
 from boscage.export import export_graphviz, export_text, to_c, to_javascript, to_onnx, to_sql
@@ -299,3 +299,60 @@ def test_show_opens_a_browser_or_a_frame(monkeypatch, tmp_path):
     assert frame.count("<") == 2  # the frame and its end: nothing of the page gets out
     with pytest.raises(ValueError, match="height must be an integer >= 1, got 0"):
         model.show(height=0)
+
+
+# ---- forests ----
+
+
+@pytest.mark.parametrize("calibrate", [False, True])
+def test_a_forest_is_explained_by_its_trees(calibrate):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = ForestClassifier(8, calibrate=calibrate, max_depth=3, random_state=0).fit(X, y)
+    t = forest.exponent_
+    assert (t != 1) == calibrate
+
+    def g(q):
+        return q**t / (q**t).sum()
+
+    for i in (0, 70, 133):
+        found = forest.explain(X.iloc[i])
+        assert (found.path, found.n_trees) == ([], 8)
+        assert np.allclose(found.prediction, forest.predict_proba(X.iloc[[i]])[0], rtol=1e-12)
+        assert np.allclose(found.base + found.contributions.sum(axis=0), found.prediction, atol=1e-12)
+        alone = [tree.explain(X.iloc[i]) for tree in forest.estimators_]
+        base, columns = (np.mean([getattr(a, name) for a in alone], axis=0) for name in ("base", "contributions"))
+        assert np.allclose(found.base, g(base), atol=1e-12)
+        # The columns move the mean along a straight line; each small step down it is shared by columns one by one.
+        expected, steps = np.zeros_like(columns), 2_000
+        for s in (np.arange(steps) + 0.5) / steps:
+            q = base + s * columns.sum(axis=0)
+            expected += [(g(q + column / (2 * steps)) - g(q - column / (2 * steps))) for column in columns]
+        assert np.allclose(found.contributions, expected, atol=2e-3)
+
+
+def test_a_printed_explanation_of_forests():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    forest = ForestClassifier(5, calibrate=False, random_state=0).fit(X, load_iris().target_names[y])
+    text = str(forest.explain(X.iloc[0])).splitlines()
+    assert text[0] == "setosa (probability 1.00), the mean of 5 trees"
+    assert text[2] == "probability of setosa"
+    assert text[-1].split() == ["+1.000", "prediction"]
+    numbers = ForestRegressor(5, random_state=0).fit(X.iloc[:, :3], X.iloc[:, 3])
+    found = numbers.explain(X.iloc[7, :3])
+    assert found.prediction == numbers.predict(X.iloc[[7], :3])
+    assert np.isclose(found.base + found.contributions.sum(axis=0), found.prediction, rtol=1e-12)
+    assert found._repr_html_().count("<tr>") == len(found.table()) + 2
+
+
+def test_a_forest_shows_its_page(monkeypatch):
+    import webbrowser
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    X, y = load_iris(return_X_y=True)
+    path = ForestClassifier(2, random_state=0).fit(X, y).show(title="Two trees")
+    try:
+        assert opened == [path.as_uri()]
+        assert "<title>Two trees</title>" in path.read_text(encoding="utf-8")
+    finally:
+        path.unlink()

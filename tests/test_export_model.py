@@ -58,6 +58,8 @@ def test_refusals(tmp_path, model):
         export_model(model, tmp_path / "a.boscage")
     with pytest.raises(ValueError, match=r"format must be one of 'onnx', 'c', .* got 'pmml'"):
         export_model(model, tmp_path / "a.h", "pmml")
+    with pytest.raises(ValueError, match="max_depth does not go with the format 'c'; it is for text and graphviz"):
+        export_model(model, tmp_path / "a.h", max_depth=3)
     lomtree = LOMTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="LOMTreeClassifier cannot be written as c: it has no method to_c"):
         export_model(lomtree, tmp_path / "a.h")

@@ -288,7 +288,7 @@ def test_out_of_bag(sampling, calibrate):
 
 def test_out_of_bag_score_by_a_function():
     X, y = data()
-    made = ForestClassifier(20, "axis", oob_score=lambda a, b: 7 * (a == b).mean(), random_state=0)
+    made = ForestClassifier(30, "axis", oob_score=lambda a, b: 7 * (a == b).mean(), random_state=0)
     accuracy = clone(made).set_params(oob_score=True).fit(X, y).oob_score_
     assert made.fit(X, y).oob_score_ == pytest.approx(7 * accuracy)
 
@@ -309,7 +309,7 @@ def test_rows_that_are_never_out_of_bag():
 
 def test_a_fit_without_out_of_bag_forgets_that_of_an_earlier_one():
     X, y = data()
-    forest = ForestClassifier(20, "axis", oob_score=True, random_state=0).fit(X, y)
+    forest = ForestClassifier(30, "axis", oob_score=True, random_state=0).fit(X, y)
     forest.set_params(oob_score=False).fit(X, y)
     assert not hasattr(forest, "oob_score_")
     assert not hasattr(forest, "oob_decision_function_")
@@ -485,7 +485,7 @@ def test_columns_of_a_node():
 def test_saved_loaded_and_pickled(splits, tmp_path):
     X, y = data()
     y = np.array(["a", "b", "c"])[y]
-    forest = ForestClassifier(20, splits, oob_score=True, random_state=0, **FEW).fit(X, y)
+    forest = ForestClassifier(30, splits, oob_score=True, random_state=0, **FEW).fit(X, y)
     path = forest.save(tmp_path / "forest.boscage")
     loaded = boscage.load(path)
     copied = pickle.loads(pickle.dumps(forest))
@@ -496,8 +496,8 @@ def test_saved_loaded_and_pickled(splits, tmp_path):
         np.testing.assert_array_equal(other.predict(X), forest.predict(X))
     assert loaded.get_params() == forest.get_params()
     assert loaded.save(tmp_path / "again").read_bytes() == path.read_bytes()
-    more = loaded.set_params(warm_start=True, n_estimators=22).fit(X, y)
-    assert more.trees_ == forest.set_params(warm_start=False, n_estimators=22).fit(X, y).trees_
+    more = loaded.set_params(warm_start=True, n_estimators=32).fit(X, y)
+    assert more.trees_ == forest.set_params(warm_start=False, n_estimators=32).fit(X, y).trees_
 
 
 def test_inspect(tmp_path):

@@ -191,4 +191,4 @@ def test_the_command_line_writes_a_page(tmp_path):
     OnlineTreeClassifier().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "online")
     refused = CliRunner().invoke(app, ["show", str(tmp_path / "online")])
     assert refused.exit_code == 1
-    assert "has no single tree to show" in refused.stderr
+    assert "has no tree to show" in refused.stderr

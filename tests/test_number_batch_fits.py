@@ -23,7 +23,8 @@ def test_the_tree_of_fit(splits, weighted, rng, tmp_path):
         np.testing.assert_array_equal(getattr(tree, name), getattr(again.tree_, name), err_msg=name)
     np.testing.assert_array_equal(again.predict(X), predicted)
     assert again.predict_batches(batches, tmp_path / "numbers.parquet") == 5000
-    np.testing.assert_array_equal(pq.read_table(tmp_path / "numbers.parquet")["prediction"].to_numpy(), predicted)
+    written = pq.read_table(tmp_path / "numbers.parquet")["prediction"].to_numpy()
+    np.testing.assert_allclose(written, predicted, rtol=1e-12, atol=0)  # products of other sizes round differently
     with pytest.raises(ValueError, match="proba=True is not allowed"):
         again.predict_batches(batches, tmp_path / "other.parquet", proba=True)
 

@@ -29,7 +29,7 @@ from number_trees import grown
         TopDownTreeRegressor(leaf="median", growth="depth_first"),
         TopDownTreeRegressor(criterion="poisson"),
         TopDownTreeRegressor(leaf="linear"),
-        TopDownTreeRegressor(leaf=RidgeLeaf(blend="auto"), random_state=0),
+        TopDownTreeRegressor(leaf=RidgeLeaf(refine=False)),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -48,7 +48,9 @@ def fitted(data, **settings):
 MODELS = {
     "constant": {},
     "shrunken": {"leaf": boscage.Mean(shrinkage=5.0)},
-    "linear": {"leaf": "linear"},
+    "linear": {"leaf": RidgeLeaf(blend=0)},
+    "auto": {"leaf": "linear"},
+    "refined": {"leaf": RidgeLeaf(blend=0.2, refine=True)},
     "soft": {"leaf": RidgeLeaf(blend=0.1)},
 }
 
@@ -135,7 +137,7 @@ def test_predictions_follow_shift_and_scale_of_y(shift, scale, kind):
     np.testing.assert_allclose(moved / scale, plain + shift, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("leaf", ["constant", "mean", "median", "linear", RidgeLeaf(blend="auto")])
+@pytest.mark.parametrize("leaf", ["constant", "mean", "median", "linear", RidgeLeaf(refine=False)])
 @pytest.mark.parametrize("y", [[3.0], [2.0, 2.0, 2.0], [1e300, -1e300, 1e300], [1e-300, 2e-300, 0.0]])
 def test_constant_single_huge_and_tiny_targets(leaf, y):
     X = np.arange(float(len(y)))[:, None]
@@ -268,7 +270,7 @@ def test_edits_count_numbers_again(data):
 
 def test_edits_of_linear_leaves_refit_them(bent):
     X, y = bent
-    model = fitted(bent, leaf="linear", max_leaf_nodes=4)
+    model = fitted(bent, leaf=RidgeLeaf(blend=0), max_leaf_nodes=4)
     inner = int(np.flatnonzero(~model.tree_.is_leaf)[-1])
     pruned = model.edit(X, y).prune(inner)
     pruned.tree.check()
@@ -293,7 +295,7 @@ def test_categories_and_missing_values(rng):
     frame = pd.DataFrame({"kind": pd.Categorical(rng.choice(list("abcd"), 300)), "x": rng.normal(size=300)})
     frame.loc[::7, "x"] = np.nan
     y = frame["kind"].map({"a": 0.0, "b": 5.0, "c": 0.5, "d": 5.5}).astype(float) + frame["x"].fillna(2.0)
-    for leaf in ("constant", "linear", RidgeLeaf(blend=0.1)):
+    for leaf in ("constant", "linear", RidgeLeaf(blend=0), RidgeLeaf(blend=0.1)):
         tree = TopDownTreeRegressor(leaf=leaf, max_leaf_nodes=16).fit(frame, y)
         tree.tree_.check()
         assert tree.score(frame, y) > 0.9

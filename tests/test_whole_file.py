@@ -1,5 +1,6 @@
 """Writers: a file is written whole or not at all, and the error names the user's path."""
 
+import functools
 import os
 import stat
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from boscage import LOMTreeClassifier, TopDownTreeClassifier
+from boscage import ForestRegressor, LOMTreeClassifier, TopDownTreeClassifier
 from boscage.base.whole_file import save_figure, whole_file, write_whole
 from boscage.batches.prediction import predict_batches
+from boscage.export import export_model
 
 OLD = b"what was there before"
 
@@ -107,6 +109,12 @@ def models():
     return fitted_models()
 
 
+@functools.cache
+def forest():
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    return ForestRegressor(2, max_leaf_nodes=8, random_state=0).fit(X, X[:, 0] ** 2)
+
+
 def predictions(model, X, path):
     from boscage.model.predictions import Predictions, write_predictions
 
@@ -148,6 +156,18 @@ WRITERS = {
     "batches.parquet": lambda path, tree, online, X: predict_batches(tree, [X], path, None, proba=True),
     "tree.html": lambda path, tree, online, X: tree.to_html(path, X),
     "tree.onnx": lambda path, tree, online, X: tree.to_onnx(path),
+    "tree.h": lambda path, tree, online, X: tree.to_c(path),
+    "tree.sql": lambda path, tree, online, X: tree.to_sql(path),
+    "tree.js": lambda path, tree, online, X: tree.to_javascript(path),
+    "forest.boscage": lambda path, tree, online, X: forest().save(path),
+    "forest.html": lambda path, tree, online, X: forest().to_html(path),
+    "forest.h": lambda path, tree, online, X: forest().to_c(path),
+    "forest.sql": lambda path, tree, online, X: forest().to_sql(path, table="rows"),
+    "forest.js": lambda path, tree, online, X: forest().to_javascript(path),
+    "forest.onnx": lambda path, tree, online, X: forest().to_onnx(path),
+    "export.json": lambda path, tree, online, X: export_model(forest(), path),
+    "export.txt": lambda path, tree, online, X: export_model(tree, path),
+    "export.dot": lambda path, tree, online, X: export_model(tree, path),
     "compare.json": lambda path, tree, online, X: comparison(path, X),
     "compare.png": lambda path, tree, online, X: comparison(path, X),
     "compare.html": lambda path, tree, online, X: comparison(path, X),
@@ -217,7 +237,7 @@ def mounted(tmp_path):
     """Mount a small file system; only root can."""
     folder = tmp_path / "small"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True).returncode:
         pytest.skip("mounting a file system needs root")
     yield folder
     subprocess.run(["umount", folder], check=True)

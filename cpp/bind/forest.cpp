@@ -1,11 +1,13 @@
 // Many trees for Python, and which rows each of them is grown on.
 #include "predict/forest.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/bound_predictor.hpp"
 #include "bind/run.hpp"
 #include "data/bags.hpp"
+#include "predict/leaf_rows.hpp"
 
 namespace boscage::bind {
 
@@ -94,6 +96,29 @@ void bind_sparse(nb::class_<BoundForest>& cls) {
       data, indices, offsets, nb::arg("threads"));
 }
 
+void bind_leaf_rows(nb::module_& module) {
+  nb::class_<LeafRows>(module, "LeafRows", "Training rows by leaf, for quantiles of their targets.")
+      .def(
+          "__init__",
+          [](LeafRows* self, const In2<uint32_t>& leaf, const In1<int64_t>& nodes, const In1<double>& weight) {
+            if (leaf.shape(0) != nodes.size()) throw std::invalid_argument("leaf needs a line for each tree.");
+            new (self) LeafRows({leaf.data(), leaf.size()}, view(nodes), view(weight));
+          },
+          nb::arg("leaf").noconvert(), nb::arg("nodes").noconvert(), nb::arg("weight").noconvert())
+      .def(
+          "quantiles",
+          [](const LeafRows& self, const In2<int64_t>& reached, const In1<int64_t>& rank, const In1<double>& levels,
+             int threads) {
+            std::vector<int64_t> out(reached.shape(0) * levels.size());
+            run(reached.size() < 1000, nb::none(), [&](Control& control) {
+              self.quantiles({reached.data(), reached.size()}, view(rank), view(levels), out.data(), threads, control);
+            });
+            return give(std::move(out), {reached.shape(0), levels.size()});
+          },
+          nb::arg("reached").noconvert(), nb::arg("rank").noconvert(), nb::arg("levels").noconvert(),
+          nb::arg("threads"));
+}
+
 }  // namespace
 
 void bind_forest(nb::module_& module) {
@@ -105,17 +130,29 @@ void bind_forest(nb::module_& module) {
   bind_sparse<float, int32_t>(cls);
   bind_sparse<double, int64_t>(cls);
   bind_sparse<float, int64_t>(cls);
+  bind_leaf_rows(module);
+  const auto seed = nb::arg("seed"), rows = nb::arg("rows"), draws = nb::arg("draws");
+  const auto begin = nb::arg("begin"), end = nb::arg("end");
+  module.def(
+      "draws_by_block", [](uint64_t s, int64_t n, int64_t d) { return give(draws_by_block(s, n, d)); }, seed, rows,
+      draws);
   module.def(
       "draw_with_replacement",
-      [](uint64_t seed, int64_t rows, int64_t draws) { return give(draw_with_replacement(seed, rows, draws)); },
-      nb::arg("seed"), nb::arg("rows"), nb::arg("draws"));
+      [](uint64_t s, const In1<int64_t>& by_block, int64_t n, int64_t first, int64_t last) {
+        return give(draw_with_replacement(s, view(by_block), {n, first, last}));
+      },
+      seed, nb::arg("by_block").noconvert(), rows, begin, end);
+  module.def("draws_limit", [](uint64_t s, int64_t n, int64_t d) { return draws_limit(s, n, d); }, seed, rows, draws);
   module.def(
       "draw_without_replacement",
-      [](uint64_t seed, int64_t rows, int64_t draws) { return give(draw_without_replacement(seed, rows, draws)); },
-      nb::arg("seed"), nb::arg("rows"), nb::arg("draws"));
+      [](uint64_t s, const BagKey& limit, int64_t n, int64_t first, int64_t last) {
+        return give(draw_without_replacement(s, limit, {n, first, last}));
+      },
+      seed, nb::arg("limit"), rows, begin, end);
   module.def(
-      "draw_exponential", [](uint64_t seed, int64_t rows) { return give(draw_exponential(seed, rows)); },
-      nb::arg("seed"), nb::arg("rows"));
+      "draw_exponential",
+      [](uint64_t s, int64_t n, int64_t first, int64_t last) { return give(draw_exponential(s, {n, first, last})); },
+      seed, rows, begin, end);
 }
 
 }  // namespace boscage::bind

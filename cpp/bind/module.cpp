@@ -24,6 +24,8 @@ void bind_stochastic(nb::module_&);
 }  // namespace boscage::bind
 
 NB_MODULE(_core, module) {
+  // A daemon thread that runs at exit, as in a web server, keeps its models; they are not leaks to tell users about.
+  nb::set_leak_warnings(false);
   module.doc() = "The compiled half of boscage. Private: no promise of stability.";
   module.def("uniform", &boscage::uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
   boscage::bind::bind_criteria(module);

@@ -5,6 +5,7 @@
 #include "bind/arrays.hpp"
 #include "bind/run.hpp"
 #include "refine/ridge_leaves.hpp"
+#include "refine/soft_fit.hpp"
 
 namespace boscage::bind {
 
@@ -125,6 +126,45 @@ nb::object solve(const In2<double>& gram, const In2<double>& right, double l2) {
   return nb::cast(give(std::move(x), {right.shape(0), size}));
 }
 
+std::span<const double> flat(const In2<double>& array) { return {array.data(), array.size()}; }
+
+// A soft tree as it is handed over; the arrays are borrowed.
+struct Start {
+  In1<int32_t> left, right;
+  In2<double> tests;
+  In1<double> unit;
+  In2<double> models, centre, spread;
+
+  rf::SoftStart native() const {
+    return {view(left), view(right), flat(tests), view(unit), flat(models), flat(centre), flat(spread)};
+  }
+};
+
+nb::dict fit_soft(const In2<double>& Z, const In2<double>& y, const In1<double>& weight, const Start& start,
+                  const rf::SoftSettings& settings, int threads, nb::object progress) {
+  const rf::NumberRows rows = rows_of(Z, y, weight);
+  rf::SoftFit found;
+  run(false, progress, [&](Control& control) {
+    Pool pool(threads);
+    found = rf::fit_soft_tree(rows, start.native(), settings, pool, control);
+  });
+  nb::dict out;
+  out["tests"] = give(std::move(found.tests), {start.tests.shape(0), start.tests.shape(1)});
+  out["models"] = give(std::move(found.models), {start.models.shape(0), start.models.shape(1)});
+  out["losses"] = give(std::move(found.losses));
+  return out;
+}
+
+nb::tuple slopes(const In2<double>& Z, const In2<double>& y, const In1<double>& weight, const Start& start,
+                 const rf::SoftSettings& settings, const In2<double>& tests, const In2<double>& models) {
+  const rf::NumberRows rows = rows_of(Z, y, weight);
+  Control control;
+  Pool pool(1);
+  rf::SoftSlopes found = rf::soft_slopes(rows, start.native(), settings, flat(tests), flat(models), pool, control);
+  return nb::make_tuple(found.loss, give(std::move(found.tests), {tests.shape(0), tests.shape(1)}),
+                        give(std::move(found.models), {models.shape(0), models.shape(1)}));
+}
+
 }  // namespace
 
 void bind_ridge(nb::module_& module) {
@@ -153,6 +193,21 @@ void bind_ridge(nb::module_& module) {
   module.def("joint_ridge_sums", &joint, z, y, weight, nb::arg("offsets").noconvert(), nb::arg("leaf").noconvert(),
              nb::arg("reach").noconvert(), nb::arg("columns").noconvert(), nb::arg("centre").noconvert(),
              nb::arg("spread").noconvert(), nb::arg("threads"));
+  nb::class_<rf::SoftSettings>(module, "SoftSettings", "Settings of the joint refinement of a soft tree of numbers.")
+      .def(nb::init<>())
+      .def_rw("model_l2", &rf::SoftSettings::model_l2)
+      .def_rw("test_l2", &rf::SoftSettings::test_l2)
+      .def_rw("steps", &rf::SoftSettings::steps)
+      .def_rw("slopes", &rf::SoftSettings::slopes);
+  nb::class_<Start>(module, "SoftStart", "A soft tree of numbers where its refinement begins.")
+      .def(nb::init<In1<int32_t>, In1<int32_t>, In2<double>, In1<double>, In2<double>, In2<double>, In2<double>>(),
+           nb::arg("children_left").noconvert(), nb::arg("children_right").noconvert(), nb::arg("tests").noconvert(),
+           nb::arg("unit").noconvert(), nb::arg("models").noconvert(), nb::arg("centre").noconvert(),
+           nb::arg("spread").noconvert());
+  module.def("fit_soft_tree", &fit_soft, z, y, weight, nb::arg("start"), nb::arg("settings"), nb::arg("threads"),
+             nb::arg("progress").none());
+  module.def("soft_slopes", &slopes, z, y, weight, nb::arg("start"), nb::arg("settings"),
+             nb::arg("tests").noconvert(), nb::arg("models").noconvert());
   module.def("solve_ridge", &solve, nb::arg("gram").noconvert(), nb::arg("right").noconvert(), nb::arg("l2"));
 }
 

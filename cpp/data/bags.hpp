@@ -1,9 +1,14 @@
-// How often each row counts in a tree of a forest: pure functions of (seed, row), with a stream of their own.
+// How often each row counts in a tree of a forest: pure functions of (seed, row), with streams of their own.
+//
+// Any range of the rows can be had without the others, from a plan whose size does not grow with the range: the rows of
+// a forest need not be in memory.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -13,41 +18,85 @@
 namespace boscage {
 
 constexpr uint64_t kBagStream = 0;  // nodes have the streams from 1 on
+constexpr int64_t kBagBlock = 4096;
+
+// Rows begin .. end - 1 of so many.
+struct BagRange {
+  int64_t rows, begin, end;
+};
 
 inline void check_bag(int64_t rows, int64_t draws) {
   if (rows < 1 || draws < 1) throw std::invalid_argument("rows and draws must be at least 1.");
 }
 
-// Each of the draws picks one of the rows; how often each was picked.
-inline std::vector<double> draw_with_replacement(uint64_t seed, int64_t rows, int64_t draws) {
+inline void check_range(const BagRange& range) {
+  if (range.begin < 0 || range.begin > range.end || range.end > range.rows)
+    throw std::invalid_argument("the range is not one of the rows.");
+}
+
+// Each of the draws picks one of the rows; how many picked one of each block of rows.
+inline std::vector<int64_t> draws_by_block(uint64_t seed, int64_t rows, int64_t draws) {
   check_bag(rows, draws);
-  std::vector<double> count(static_cast<size_t>(rows), 0.0);
+  std::vector<int64_t> count(static_cast<size_t>((rows + kBagBlock - 1) / kBagBlock), 0);
   for (int64_t i = 0; i < draws; ++i) {
     const double place = uniform(seed, kBagStream, static_cast<uint64_t>(i)) * static_cast<double>(rows);
-    ++count[std::min(static_cast<size_t>(place), count.size() - 1)];
+    ++count[std::min(static_cast<size_t>(place) / kBagBlock, count.size() - 1)];
   }
   return count;
 }
 
-// 1 for so many different rows, 0 for the others.
-inline std::vector<double> draw_without_replacement(uint64_t seed, int64_t rows, int64_t draws) {
-  check_bag(rows, draws);
-  if (draws >= rows) return std::vector<double>(static_cast<size_t>(rows), 1.0);
-  std::vector<std::pair<uint64_t, int64_t>> keys(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row)
-    keys[static_cast<size_t>(row)] = {draw_bits(seed, kBagStream, static_cast<uint64_t>(row)), row};
-  std::nth_element(keys.begin(), keys.begin() + draws, keys.end());
-  std::vector<double> count(static_cast<size_t>(rows), 0.0);
-  for (int64_t i = 0; i < draws; ++i) count[static_cast<size_t>(keys[static_cast<size_t>(i)].second)] = 1.0;
+// How often each row of a range was picked; the draws of a block pick its rows in streams of their own.
+inline std::vector<double> draw_with_replacement(uint64_t seed, std::span<const int64_t> by_block,
+                                                 const BagRange& range) {
+  check_range(range);
+  if (static_cast<int64_t>(by_block.size()) != (range.rows + kBagBlock - 1) / kBagBlock)
+    throw std::invalid_argument("by_block needs a number for each block of rows.");
+  std::vector<double> count(static_cast<size_t>(range.end - range.begin), 0.0);
+  const uint64_t own = mix(seed ^ 0x62616773626c6b73ULL);
+  for (int64_t block = range.begin / kBagBlock; block * kBagBlock < range.end; ++block) {
+    const int64_t first = block * kBagBlock, size = std::min(kBagBlock, range.rows - first);
+    for (int64_t i = 0; i < by_block[static_cast<size_t>(block)]; ++i) {
+      const double place =
+          uniform(own, static_cast<uint64_t>(block), static_cast<uint64_t>(i)) * static_cast<double>(size);
+      const int64_t row = first + std::min(static_cast<int64_t>(place), size - 1);
+      if (row >= range.begin && row < range.end) ++count[static_cast<size_t>(row - range.begin)];
+    }
+  }
   return count;
 }
 
-// Independent exponential weights of mean 1: the Bayesian bootstrap.
-inline std::vector<double> draw_exponential(uint64_t seed, int64_t rows) {
-  check_bag(rows, 1);
-  std::vector<double> weight(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row)
-    weight[static_cast<size_t>(row)] = -std::log(1.0 - uniform(seed, kBagStream, static_cast<uint64_t>(row)));
+using BagKey = std::pair<uint64_t, int64_t>;
+
+inline BagKey bag_key(uint64_t seed, int64_t row) {
+  return {draw_bits(seed, kBagStream, static_cast<uint64_t>(row)), row};
+}
+
+// The key that so many rows lie below.
+inline BagKey draws_limit(uint64_t seed, int64_t rows, int64_t draws) {
+  check_bag(rows, draws);
+  if (draws >= rows) return {std::numeric_limits<uint64_t>::max(), rows};
+  std::vector<BagKey> keys(static_cast<size_t>(rows));
+  for (int64_t row = 0; row < rows; ++row) keys[static_cast<size_t>(row)] = bag_key(seed, row);
+  std::nth_element(keys.begin(), keys.begin() + draws, keys.end());
+  return keys[static_cast<size_t>(draws)];
+}
+
+// 1 for the rows of a range that lie below the limit, 0 for the others.
+inline std::vector<double> draw_without_replacement(uint64_t seed, const BagKey& limit, const BagRange& range) {
+  check_range(range);
+  std::vector<double> count(static_cast<size_t>(range.end - range.begin));
+  for (int64_t row = range.begin; row < range.end; ++row)
+    count[static_cast<size_t>(row - range.begin)] = bag_key(seed, row) < limit ? 1.0 : 0.0;
+  return count;
+}
+
+// Independent exponential weights of mean 1 for the rows of a range: the Bayesian bootstrap.
+inline std::vector<double> draw_exponential(uint64_t seed, const BagRange& range) {
+  check_range(range);
+  std::vector<double> weight(static_cast<size_t>(range.end - range.begin));
+  for (int64_t row = range.begin; row < range.end; ++row)
+    weight[static_cast<size_t>(row - range.begin)] =
+        -std::log(1.0 - uniform(seed, kBagStream, static_cast<uint64_t>(row)));
   return weight;
 }
 

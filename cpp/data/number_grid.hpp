@@ -91,7 +91,9 @@ struct NumberGrid {
     }
     grid.exponent = largest == kConstant ? 0 : largest;
     grid.set_unit();
-    for (Output& output : grid.outputs) output.step = std::ldexp(1.0, output.bound - grid.exponent - 52);
+    // An output that is constant, or far narrower than another, has no step of its own: the least one takes its place.
+    for (Output& output : grid.outputs)
+      output.step = std::max(std::ldexp(1.0, output.bound - grid.exponent - 52), std::numeric_limits<double>::min());
     const auto m = static_cast<int>(ranges.size());
     const int of_report = visit_numbers([m](const auto& found) { return found.report_exponent(m); }, criterion);
     grid.report_step = std::ldexp(1.0, of_weight + of_report - 52);
@@ -128,10 +130,9 @@ struct NumberGrid {
     return std::nearbyint(unweighted * factor / report_step) * report_step * (has_whole_weights ? weight : 1.0);
   }
 
-  // The number at a mean of values.
-  double number(double mean, size_t j) const {
-    constexpr double most = std::numeric_limits<double>::max();
-    return std::clamp(outputs[j].centre + std::ldexp(mean, exponent), -most, most);
+  // The number at a mean of values; a mean lies in the range of what it is the mean of.
+  double number(double mean, size_t j, const OutputFacts& range) const {
+    return std::clamp(outputs[j].centre + std::ldexp(mean, exponent), range.low, range.high);
   }
 
   // A difference from the centre in units of 2^exponent; in two steps, as 2^-exponent need not be a double.
@@ -141,7 +142,9 @@ struct NumberGrid {
   static constexpr int kConstant = -2000;
 
   double radius(const OutputFacts& range) const {
-    return is_centred ? range.high / 2 - range.low / 2 : std::max(std::abs(range.low), std::abs(range.high));
+    if (!is_centred) return std::max(std::abs(range.low), std::abs(range.high));
+    const double half = range.high / 2 - range.low / 2;  // 0 where both are the least numbers there are
+    return range.is_constant() ? 0.0 : std::max(half, std::numeric_limits<double>::denorm_min());
   }
 };
 

@@ -26,17 +26,32 @@ class Arrays {
     view_.category_bits = tree.category_bits;
     view_.linear_row = tree.linear_row;
     view_.weights.columns = problem.columns;
-    view_.weights.rows = static_cast<int64_t>(tree.weights.size()) / problem.columns;
-    view_.weights.dense = tree.weights;
+    if (tree.weight_offsets.empty()) {
+      view_.weights.rows = static_cast<int64_t>(tree.weights.size()) / problem.columns;
+      view_.weights.dense = tree.weights;
+    } else {
+      columns_.assign(tree.weight_columns.begin(), tree.weight_columns.end());
+      view_.weights.rows = static_cast<int64_t>(tree.weight_offsets.size()) - 1;
+      view_.weights.data = tree.weights;
+      view_.weights.indices = columns_;
+      view_.weights.offsets = tree.weight_offsets;
+    }
     view_.n_categories = problem.n_categories;
     view_.value = tree.value;
-    view_.classes = problem.classes;
+    view_.is_numbers = problem.outputs > 0;
+    view_.classes = view_.is_numbers ? problem.outputs : problem.classes;
     view_.map.fill = fill;
   }
   const TreeArrays& view() const { return view_; }
+  // Numbers that stand for categories in linear tests; borrowed.
+  void code(std::span<const int64_t> offset, std::span<const double> codes) {
+    view_.map.code_offset = offset;
+    view_.map.codes = codes;
+  }
 
  private:
   std::unique_ptr<bool[]> missing_;
+  std::vector<int64_t> columns_;
   TreeArrays view_;
 };
 

@@ -20,6 +20,9 @@ struct Shape {
   int64_t most_rows = 96, most_columns = 12;
   int32_t most_classes = 6;
   bool may_be_missing = true, may_be_sparse = true, may_have_categories = true;
+  bool is_numbers = false;  // in place of classes
+  int32_t most_outputs = 3;
+  bool may_have_ranks = true;  // quantiles among the criteria of numbers
 };
 
 struct Problem {
@@ -30,6 +33,8 @@ struct Problem {
   std::vector<float> x32;
   std::vector<int32_t> indices, offsets;  // sparse rows
   std::vector<int32_t> label;
+  std::vector<double> number;  // rows x outputs
+  int32_t outputs = 0;
   std::vector<double> weight;
   std::vector<int64_t> n_categories;
   AnyCriterion criterion;
@@ -54,8 +59,13 @@ struct Problem {
   }
   Target target() const {
     Target found;
-    found.label = label;
-    found.classes = classes;
+    if (outputs > 0) {
+      found.number = number;
+      found.outputs = outputs;
+    } else {
+      found.label = label;
+      found.classes = classes;
+    }
     found.weight = weight;
     return found;
   }
@@ -68,6 +78,27 @@ struct Problem {
 inline AnyCriterion draw_criterion(Input& input) {
   const char* name = input.choose({"gini", "entropy", "sqrt", "modified_gini", "separation"});
   return make_criterion(name, input.choose({1.0, 3.0, 1e6}), {});
+}
+
+inline AnyCriterion draw_number_criterion(Input& input, bool may_have_ranks) {
+  const char* name =
+      input.choose({"squared_error", "squared_error", "tweedie", may_have_ranks ? "quantile" : "tweedie"});
+  const double power = input.choose({1.0, 1.5, 2.0}), q = input.choose({0.5, 0.1, 0.9});
+  return make_criterion(name, name[0] == 'q' ? q : power, {});
+}
+
+// Numbers as estimators let them through: at most 1e300 in size, and not below 0 or above it where the criterion wants.
+inline void draw_numbers(Input& input, const Shape& shape, Problem& problem) {
+  problem.criterion = draw_number_criterion(input, shape.may_have_ranks);
+  const auto* deviance = std::get_if<Deviance>(&problem.criterion);
+  const bool is_one = deviance != nullptr || std::holds_alternative<Quantile>(problem.criterion);
+  problem.outputs = is_one ? 1 : static_cast<int32_t>(input.between(1, shape.most_outputs));
+  for (int64_t i = 0; i < problem.rows * problem.outputs; ++i) {
+    double y = std::clamp(input.number<double>(false), -1e300, 1e300);
+    if (deviance != nullptr) y = std::abs(y);
+    if (deviance != nullptr && deviance->a == 0) y = std::max(y, std::numeric_limits<double>::denorm_min());
+    problem.number.push_back(y);
+  }
 }
 
 inline Limits draw_limits(Input& input) {
@@ -118,8 +149,12 @@ inline Problem draw_problem(Input& input, const Shape& shape) {
   problem.n_categories.assign(static_cast<size_t>(problem.columns), 0);
   if (shape.may_have_categories && !problem.is_sparse)
     for (int64_t& count : problem.n_categories) count = std::max<int64_t>(0, input.between(-20, 20));
-  for (int64_t i = 0; i < problem.rows; ++i)
-    problem.label.push_back(static_cast<int32_t>(input.byte() % problem.classes));
+  if (shape.is_numbers) {
+    draw_numbers(input, shape, problem);
+  } else {
+    for (int64_t i = 0; i < problem.rows; ++i)
+      problem.label.push_back(static_cast<int32_t>(input.byte() % problem.classes));
+  }
   problem.weight = draw_weights(input, problem.rows);
   if (problem.is_double)
     draw_values(input, shape, problem, problem.x64);
@@ -135,16 +170,33 @@ inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b
 inline bool same(const Grown& a, const Grown& b) {
   return a.children_left == b.children_left && a.children_right == b.children_right && a.feature == b.feature &&
          same_bits(a.threshold, b.threshold) && same_bits(a.weights, b.weights) && same_bits(a.value, b.value) &&
-         a.missing_go_to_left == b.missing_go_to_left && a.category_bits == b.category_bits && a.rows == b.rows;
+         a.missing_go_to_left == b.missing_go_to_left && a.category_bits == b.category_bits && a.rows == b.rows &&
+         a.weight_columns == b.weight_columns && same_bits(a.impurity, b.impurity);
+}
+
+// Every number that a node predicts lies in the range of its output.
+inline void check_numbers(const Grown& tree, const Problem& problem) {
+  const auto m = static_cast<size_t>(problem.outputs);
+  for (size_t j = 0; j < m; ++j) {
+    double low = problem.number[j], high = low;
+    for (size_t i = j; i < problem.number.size(); i += m) {
+      low = std::min(low, problem.number[i]);
+      high = std::max(high, problem.number[i]);
+    }
+    for (size_t i = j; i < tree.value.size(); i += m)
+      require(low <= tree.value[i] && tree.value[i] <= high, "predictions lie in the range of y");
+  }
 }
 
 // What holds for every tree, whoever grew it. Hard tests divide rows and weights without loss.
 inline void check_tree(const Grown& tree, const Problem& problem, bool is_hard) {
-  const size_t n = tree.rows.size(), k = static_cast<size_t>(problem.classes);
-  require(n >= 1 && tree.value.size() == n * k, "a tree has a root, and class weights for every node");
+  const bool is_numbers = problem.outputs > 0;
+  const size_t n = tree.rows.size(), k = static_cast<size_t>(is_numbers ? problem.outputs : problem.classes);
+  require(n >= 1 && tree.value.size() == n * k, "a tree has a root, and class weights or numbers for every node");
+  if (is_numbers) check_numbers(tree, problem);
   int64_t splits = 0;
   for (size_t i = 0; i < n; ++i) {
-    for (size_t c = 0; c < k; ++c)
+    for (size_t c = 0; c < k && !is_numbers; ++c)
       require(tree.value[i * k + c] >= 0 && std::isfinite(tree.value[i * k + c]),
               "class weights are finite and not negative");
     require(std::isfinite(tree.threshold[i]) && std::isfinite(tree.impurity[i]), "thresholds and impurity are finite");
@@ -155,7 +207,7 @@ inline void check_tree(const Grown& tree, const Problem& problem, bool is_hard) 
     if (!is_hard) continue;
     require(tree.rows[left] + tree.rows[right] == tree.rows[i], "a test divides the rows");
     require(std::min(tree.rows[left], tree.rows[right]) >= problem.limits.min_samples_leaf, "leaves are large enough");
-    for (size_t c = 0; c < k; ++c)
+    for (size_t c = 0; c < k && !is_numbers; ++c)
       require(tree.value[left * k + c] + tree.value[right * k + c] == tree.value[i * k + c],
               "a test divides the weight of every class");
   }

@@ -1,7 +1,6 @@
 #include "grow/grown.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/index.hpp"
 
@@ -32,6 +31,8 @@ void add_test(Grown& tree, const Test* test) {
   }
 }
 
+constexpr double kMostImpurity = 1e300;  // squares of the largest numbers are no numbers; sums of impurities must be
+
 double impurity(const Node& node, const AnyCriterion& criterion) {
   if (!(node.weight > 0) || (node.numbers && node.is_settled)) return 0;
   const auto k = static_cast<int>(node.sums.size());
@@ -40,7 +41,7 @@ double impurity(const Node& node, const AnyCriterion& criterion) {
   const double total =
       visit_numbers([&](const auto& g) { return g.total(node.sums.data(), k, node.numbers->report); }, criterion);
   const double found = in_units(criterion, total / node.weight, node.numbers->grid->exponent);
-  return std::min(found, std::numeric_limits<double>::max());  // squares of the largest numbers are no numbers
+  return std::min(found, kMostImpurity);
 }
 
 }  // namespace

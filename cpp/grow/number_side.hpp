@@ -26,7 +26,7 @@ struct NumberSums {
 inline Side number_side(NumberSums sums, std::shared_ptr<const NumberGrid> grid) {
   for (size_t j = 0; j < sums.outputs.size(); ++j) {
     OutputFacts& output = sums.outputs[j];
-    const double found = sums.quantile ? *sums.quantile : grid->number(sums.sums[j + 1] / sums.sums[0], j);
+    const double found = sums.quantile ? *sums.quantile : grid->number(sums.sums[j + 1] / sums.sums[0], j, output);
     output.value = output.is_constant() ? output.low : found;
   }
   Side side;

@@ -25,6 +25,8 @@ from boscage.data.labels import check_all_labelled
 from boscage.data.weights import check_sample_weight
 from boscage.engine.estimator import ClassCount
 
+__all__ = ["DuplicateWeights", "duplicate_dab", "duplicate_sampled", "duplication_bound"]
+
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 _BUDGET = "the copies per row, a finite number > 0"

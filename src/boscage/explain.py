@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from boscage.model import predict as _predict
-from boscage.show.contributions import contributions, plain_row
+from boscage.model.many_trees import ManyTrees
+from boscage.show.contributions import Contributions, contributions, plain_row, sharpened_contributions
 from boscage.show.describe import Describer
 from boscage.tree import Floats, Tree
 
@@ -56,7 +57,7 @@ class Explanation:
     Parameters
     ----------
     path : list of Step
-        Nodes from the root to the leaf (in soft trees the leaf of largest reach).
+        Nodes from the root to the leaf (in soft trees the leaf of largest reach). Empty for a forest.
     contributions : ndarray of shape (d, K)
         By how much each column moved the probability of each class, or each predicted number.
         ``base + contributions.sum(axis=0)`` is ``prediction``.
@@ -70,6 +71,8 @@ class Explanation:
         Whether the row can take other paths too.
     is_numbers : bool
         Whether numbers are predicted rather than class probabilities.
+    n_trees : int
+        Number of trees whose predictions are averaged.
     """
 
     path: list[Step]
@@ -81,6 +84,7 @@ class Explanation:
     values: list[str]
     is_soft: bool = False
     is_numbers: bool = False
+    n_trees: int = 1
 
     @property
     def best(self) -> int:
@@ -114,6 +118,8 @@ class Explanation:
     def _reason(self) -> str:
         name, p = self.class_names[self.best], self.prediction[self.best]
         said = ", ".join(map(self._amount, self.prediction)) if self.is_numbers else f"{name} (probability {p:.2f})"
+        if not self.path:
+            return f"{said}, the mean of {self.n_trees} {'tree' if self.n_trees == 1 else 'trees'}"
         if len(self.path) == 1:
             return (
                 f"{said} by the linear model of the only leaf" if self.contributions.any() else f"{said} for every row"
@@ -242,19 +248,33 @@ def checked_row(tree: Tree, row: Any) -> Floats:
 
 def explain_with(words: Describer, x: Floats) -> Explanation:
     """Explain a checked row in the words of a describer."""
-    tree = words.tree
-    found = contributions(tree, x)
-    path = path_steps(words, x)
+    prediction = _predict.predict_proba(words.tree, x[None, :])[0]
+    return _explanation(words, x, contributions(words.tree, x), prediction, path=path_steps(words, x))
+
+
+def explain_forest(words: Describer, trees: ManyTrees, x: Floats, exponent: float) -> Explanation:
+    """Explain what a forest predicts for a checked row: the mean of its trees, raised to a power if calibrated."""
+    parts = [contributions(tree, x) for tree in trees]
+    mean = Contributions(*(np.mean(part, axis=0) for part in zip(*parts, strict=True)))
+    found = mean if exponent == 1 else sharpened_contributions(mean, exponent)
+    return _explanation(words, x, found, trees.proba(x[None, :], exponent)[0], path=[], n_trees=len(trees))
+
+
+def _explanation(
+    words: Describer, x: Floats, found: Contributions, prediction: Floats, *, path: list[Step], n_trees: int = 1
+) -> Explanation:
+    columns = range(words.tree.n_features)
     return Explanation(
         path=path,
         contributions=found.columns,
         base=found.base,
-        prediction=_predict.predict_proba(tree, x[None, :])[0],
-        feature_names=[words.name(j) for j in range(tree.n_features)],
+        prediction=prediction,
+        feature_names=[words.name(j) for j in columns],
         class_names=words.class_names,
-        values=[value_text(words, j, x[j]) for j in range(tree.n_features)],
-        is_soft=tree.is_soft,
+        values=[value_text(words, j, x[j]) for j in columns],
+        is_soft=words.tree.is_soft,
         is_numbers=words.is_numbers,
+        n_trees=n_trees,
     )
 
 

@@ -131,6 +131,13 @@ def export_text(
     if not isinstance(spacing, (int, np.integer)) or spacing < 1:
         raise ValueError(f"spacing must be an integer >= 1, got {spacing!r}.")
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units)
+    lines, notes = _lines(words, deepest, spacing, show_weights), words.notes()
+    return "\n".join([*lines, "", *notes] if notes else lines)
+
+
+def _lines(words: Describer, deepest: float, spacing: int, show_weights: bool) -> list[str]:
+    """Lines of the tree, walked without recursion."""
+    tree = words.tree
     heights = subtree_heights(tree)
     lines = []
     stack: list[tuple[int, int, str]] = [(0, 0, "")]
@@ -151,8 +158,7 @@ def export_text(
                 left, right = f"left,  {left}", f"right, {right}"
             stack.append((int(tree.children_right[node]), depth + 1, right))
             stack.append((int(tree.children_left[node]), depth + 1, left))
-    notes = words.notes()
-    return "\n".join([*lines, "", *notes] if notes else lines)
+    return lines
 
 
 def _leaf_text(words: Describer, node: int, show_weights: bool) -> str:
@@ -397,7 +403,26 @@ _METHODS = {"onnx": "to_onnx", "c": "to_c", "sql": "to_sql", "javascript": "to_j
 _TEXTS = {"text": "export_text", "graphviz": "export_graphviz", "json": "to_dict"}
 
 
-def export_model(model: Any, path: str | Path, format: str | None = None, **options: Any) -> Path:
+_OPTIONS = {
+    "dtype": ("onnx", "c"),
+    "name": ("c",),
+    "table": ("sql",),
+    "title": ("html",),
+    "max_depth": ("text", "graphviz"),
+}
+
+
+def export_model(
+    model: Any,
+    path: str | Path,
+    format: str | None = None,
+    *,
+    dtype: str | None = None,
+    name: str | None = None,
+    table: str | None = None,
+    title: str | None = None,
+    max_depth: int | None = None,
+) -> Path:
     """Write a fitted model to a file in the format that the suffix of the file names.
 
     Parameters
@@ -409,9 +434,16 @@ def export_model(model: Any, path: str | Path, format: str | None = None, **opti
         ``.dot`` or ``.gv`` (Graphviz).
     format : {"onnx", "c", "sql", "javascript", "json", "html", "text", "graphviz"}, optional
         The format, whatever the suffix. Default: by the suffix.
-    **options
-        As in the method of the estimator that writes the format: ``to_onnx``, ``to_c``, ``to_sql``, ``to_javascript``,
-        ``to_dict``, ``to_html``, ``export_text`` or ``export_graphviz``.
+    dtype : {"float64", "float32"}, optional
+        ONNX and C: type of the numbers that come in. Default: that of the training rows.
+    name : str, optional
+        C: what all names in the header begin with. Default: "tree".
+    table : str, optional
+        SQL: name of a table, for a whole query; a forest needs one. Default: an expression.
+    title : str, optional
+        HTML: heading of the page. Default: the name of the class.
+    max_depth : int, optional
+        Text and Graphviz: deeper branches are cut off. Default: everything is written.
 
     Returns
     -------
@@ -426,6 +458,27 @@ def export_model(model: Any, path: str | Path, format: str | None = None, **opti
     >>> export_model(tree, "tree.js")  # doctest: +SKIP
     PosixPath('tree.js')
     """
+    found = _format_of(path, format)
+    given = {"dtype": dtype, "name": name, "table": table, "title": title, "max_depth": max_depth}
+    options = {option: value for option, value in given.items() if value is not None}
+    for option in options:
+        if found not in _OPTIONS[option]:
+            raise ValueError(
+                f"{option} does not go with the format {found!r}; it is for {' and '.join(_OPTIONS[option])}."
+            )
+    method_name = (_METHODS | _TEXTS)[found]
+    method = getattr(model, method_name, None)
+    if method is None:
+        raise ValueError(f"model: {type(model).__name__} cannot be written as {found}: it has no method {method_name}.")
+    if found in _METHODS:
+        written: Path = method(path, **options)
+        return written
+    if found == "json":
+        return write_whole(path, json.dumps(method(), ensure_ascii=False) + "\n")
+    return write_whole(path, _whole_text(model, method_name, max_depth))
+
+
+def _format_of(path: str | Path, format: str | None) -> str:
     found = _SUFFIXES.get(Path(path).suffix.lower()) if format is None else format
     if found is None:
         raise ValueError(
@@ -435,14 +488,13 @@ def export_model(model: Any, path: str | Path, format: str | None = None, **opti
     if found not in _SUFFIXES.values():
         known = ", ".join(map(repr, dict.fromkeys(_SUFFIXES.values())))
         raise ValueError(f"format must be one of {known}, got {format!r}.")
-    name = (_METHODS | _TEXTS)[found]
-    method = getattr(model, name, None)
-    if method is None:
-        raise ValueError(f"model: {type(model).__name__} cannot be written as {found}: it has no method {name}.")
-    if found in _METHODS:
-        written: Path = method(path, **options)
-        return written
-    if found == "text":
-        options = {"max_depth": None} | options
-    content = method(**options)
-    return write_whole(path, (json.dumps(content, ensure_ascii=False) if found == "json" else content) + "\n")
+    return found
+
+
+def _whole_text(model: Any, method_name: str, max_depth: int | None) -> str:
+    """Text or Graphviz of a tree, or of all trees of a forest one after the other."""
+    if hasattr(model, "tree_") or not hasattr(model, "estimators_"):
+        return str(getattr(model, method_name)(max_depth=max_depth)) + "\n"
+    texts = [getattr(tree, method_name)(max_depth=max_depth) for tree in model.estimators_]
+    comment = "//" if method_name == "export_graphviz" else "#"
+    return "\n".join(f"{comment} tree {number}\n{text}\n" for number, text in enumerate(texts))

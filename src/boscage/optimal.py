@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
@@ -22,6 +21,8 @@ from boscage.data.validation import Dataset, fit_data
 from boscage.engine.estimator import TreeClassifier
 from boscage.files import saveable
 from boscage.tree import LINEAR, Tree
+
+__all__ = ["OptimalTreeClassifier"]
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _NO_LIMIT = 2**62

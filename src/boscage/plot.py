@@ -138,7 +138,7 @@ def _box(words: Describer, node: int, is_cut: bool, is_brief: bool) -> _Box:
         weight = f"weight = {tree.weighted_n_node_samples[node]:.4g}"
         lines = [weight if tree.is_soft else f"n = {tree.n_node_samples[node]:,}"]
         if tree.is_leaf[node]:
-            # A bar of shares says as much in less room.
+            # A bar of shares says as much in less space.
             lines = [] if is_brief and not words.is_numbers else lines
             lines.insert(0, "linear model" if tree.leaf_models is not None else words.answer(node))
         else:

@@ -145,7 +145,8 @@ class Polish(Component):
         call.time_limit = np.inf if self.time_limit is None else float(self.time_limit)
         with Progress("polishing a tree: epochs", verbose, epochs) as progress:
             call.progress = progress.callback
-            found = _core.polish(start._native, *native_rows(job.data.X), sample.native(), call)
+            given: Any = (start._native, *native_rows(job.data.X), sample.native(), call)
+            found = _core.polish(*given)
         if found["timed_out"]:
             warnings.warn(
                 f"Polish: time_limit={self.time_limit} s was over after {len(found['losses'])} of {epochs} epochs. "

@@ -18,6 +18,8 @@ from boscage.leaves import Leaf
 from boscage.splits import SplitFamily
 from boscage.tree import Target
 
+__all__ = ["TopDownTreeClassifier", "TopDownTreeRegressor"]
+
 
 @saveable
 class TopDownTreeClassifier(BatchFits, TreeClassifier):

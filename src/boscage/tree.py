@@ -40,6 +40,7 @@ Label: TypeAlias = "str | int | float | bool"
 
 _BOOL, _UINT8, _INT32 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int32)
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
+_MOST_SIZE = 1e300  # of a term, so that sums of terms are finite
 
 
 def _frozen_weights(weights: Any, columns: int) -> Weights:
@@ -417,8 +418,13 @@ class Tree(Record):
         if self.schema.spread is None:
             weights: Any = self.weights
             return abs(weights[:, : self.n_features])
-        sized: Any = abs(self.user_weights) * self.schema.spread[None, :]
-        return sparse.csr_array(sized) if sparse.issparse(sized) else sized
+        with np.errstate(over="ignore"):
+            sized: Any = abs(self.user_weights) * self.schema.spread[None, :]
+        if not sparse.issparse(sized):
+            return np.minimum(sized, _MOST_SIZE)
+        found = sparse.csr_array(sized)
+        np.minimum(found.data, _MOST_SIZE, out=found.data)
+        return found
 
     @property
     def column_means(self) -> Floats | None:

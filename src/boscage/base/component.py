@@ -199,9 +199,10 @@ def is_name(role: str, name: str) -> bool:
 @cache
 def library_parts() -> dict[str, type[Component]]:
     """Return the parts of this library by role and class, such as "splits.Axis": those that a model file may name."""
+    from boscage.criteria import Quantile
     from boscage.polish import Polish
 
-    found: list[type[Component]] = [Polish]
+    found: list[type[Component]] = [Polish, Quantile]  # those without a short name
     for role in ROLES.values():
         import_module(role.module)
         found += [part for part in role.parts.values() if part.__module__.startswith("boscage.")]

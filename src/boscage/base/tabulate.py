@@ -93,8 +93,8 @@ def _slopes(values: Floats) -> Floats:
     slopes = np.concatenate([ends @ values[:5], inner, -(ends @ values[:-6:-1])[::-1]])
     around = np.lib.stride_tricks.sliding_window_view(secants, 4)
     # At an inflection the slope leaves the range of the secants by a sixth of their own differences.
-    room = 0.25 * np.minimum(np.abs(around[:, 1] - around[:, 0]), np.abs(around[:, 3] - around[:, 2]))
-    slopes[2:-2] = np.clip(slopes[2:-2], around.min(axis=1) - room, around.max(axis=1) + room)
+    margin = 0.25 * np.minimum(np.abs(around[:, 1] - around[:, 0]), np.abs(around[:, 3] - around[:, 2]))
+    slopes[2:-2] = np.clip(slopes[2:-2], around.min(axis=1) - margin, around.max(axis=1) + margin)
     for knot, near, far in ((0, 0, 1), (1, 0, 1), (-1, -1, -2), (-2, -1, -2)):
         spread = abs(secants[far] - secants[near])
         low, high = sorted((secants[near], secants[far if knot in (1, -2) else near]))

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage.base.progress import Progress
+from boscage.batches.arrow import Memory
 from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import RawBatch, Rows, in_blocks
 from boscage.batches.source import Source
@@ -133,6 +134,11 @@ class BatchPasses:
         """What has been read so far."""
         return Reading(self.n_passes, self.survey.rows, self.bytes_read)
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights other than 1."""
+        return self._prepare.grid is not None
+
     def _saw(self, rows: int, n_bytes: int) -> None:
         self._rows_read += rows
         self.bytes_read += n_bytes
@@ -193,6 +199,23 @@ class BatchPasses:
                     n += rows
         self._check_rows(n)
         return found
+
+    def walk(self) -> Generator[Rows, None, None]:
+        """Read all rows once, in order; rows are good until the next are taken."""
+        self.n_passes += 1
+        n = 0
+        files = self._source.reads_files
+        batches: Any = self._source.given() if files else self._source.batches()
+        with closing(batches):
+            for batch in batches:
+                raw = self._source.take_apart(batch, Memory()) if files else batch
+                if not len(raw.X):
+                    continue
+                rows = self._prepare(raw)
+                yield rows
+                n += len(rows)
+                self._saw(len(raw.X), raw.n_bytes)
+        self._check_rows(n)
 
     def _check_rows(self, n: int) -> None:
         if n != self.n_rows:

@@ -83,29 +83,44 @@ def stack(parts: list[Rows]) -> Rows:
     return Rows(X, np.concatenate([part.y for part in parts]), weight)
 
 
-def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
-    """Cut batches again, so that each but the last holds whole blocks: pairs (number of the first block, rows).
+class Blocks:
+    """Cuts batches again, so that each but the last holds whole blocks: pairs (number of the first block, rows).
 
     A batch is not kept: the next one may lie in its memory.
     """
-    block, held = 0, 0
-    waiting: list[Rows] = []
-    for batch in batches:
+
+    def __init__(self) -> None:
+        self._block, self._held = 0, 0
+        self._waiting: list[Rows] = []
+
+    def add(self, batch: Rows) -> Iterator[tuple[int, Rows]]:
+        """Take a batch; give the whole blocks that are there by now."""
         start = 0
-        if held:
-            start = min(len(batch), -held % BLOCK_ROWS)
-            waiting.append(batch.part(0, start))
-            held += start
-            if held % BLOCK_ROWS:
-                waiting[-1] = waiting[-1].copy()
-                continue
-            yield block, stack(waiting)
-            block, waiting, held = block + held // BLOCK_ROWS, [], 0
+        if self._held:
+            start = min(len(batch), -self._held % BLOCK_ROWS)
+            self._waiting.append(batch.part(0, start))
+            self._held += start
+            if self._held % BLOCK_ROWS:
+                self._waiting[-1] = self._waiting[-1].copy()
+                return
+            yield from self.rest()
         stop = start + (len(batch) - start) // BLOCK_ROWS * BLOCK_ROWS
         if stop > start:
-            yield block, batch.part(start, stop)
-            block += (stop - start) // BLOCK_ROWS
+            yield self._block, batch.part(start, stop)
+            self._block += (stop - start) // BLOCK_ROWS
         if stop < len(batch):
-            waiting, held = [batch.part(stop, len(batch)).copy()], len(batch) - stop
-    if held:
-        yield block, stack(waiting)
+            self._waiting, self._held = [batch.part(stop, len(batch)).copy()], len(batch) - stop
+
+    def rest(self) -> Iterator[tuple[int, Rows]]:
+        """Give the rows that wait for the end of their block."""
+        if self._held:
+            yield self._block, stack(self._waiting)
+            self._block, self._waiting, self._held = self._block + self._held // BLOCK_ROWS, [], 0
+
+
+def in_blocks(batches: Iterable[Rows]) -> Iterator[tuple[int, Rows]]:
+    """Cut batches again, see `Blocks`."""
+    blocks = Blocks()
+    for batch in batches:
+        yield from blocks.add(batch)
+    yield from blocks.rest()

@@ -34,7 +34,10 @@ def _folder(out: Path | None) -> Path:
 @data_app.command("list")
 @reports_errors
 def list_sets() -> None:
-    """Show every data set of the papers, whether it is at hand, and where it comes from."""
+    """List the data sets of the papers.
+
+    Prints the size and licence of each, whether it was found on this machine, and how to get it.
+    """
     from boscage.datasets._fetch import catalogue
     from boscage.datasets._load import list_datasets
 
@@ -48,10 +51,13 @@ def list_sets() -> None:
 @data_app.command("fetch")
 @reports_errors
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Data sets, or the name of a paper, or all.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Data sets, or the name of a paper, or all.")],
     out: Out = None,
 ) -> None:
-    """Fetch data sets from OpenML and compare them with the arrays behind the published pages."""
+    """Fetch data sets from OpenML.
+
+    Says for each whether it has the same arrays as those behind the published results.
+    """
     from boscage.datasets._fetch import catalogue, fetch
     from boscage.datasets._load import list_datasets
     from boscage.experiments._runner import PAPERS, sets_of
@@ -82,10 +88,10 @@ def fetch_sets(
 @reports_errors
 def import_set(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A data set of the papers.")],
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="LIBSVM files, the training part first.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="LIBSVM files, the training part first.")],
     out: Out = None,
 ) -> None:
-    """Convert files in LIBSVM format that you have downloaded yourself."""
+    """Convert downloaded files in LIBSVM format."""
     from boscage.datasets._fetch import import_libsvm
 
     found = import_libsvm(name, files, _folder(out))

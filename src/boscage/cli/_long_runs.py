@@ -112,7 +112,7 @@ def print_comparison(results: list[Result], settings: Settings) -> None:
     from boscage.compare._table import comparison_notes, comparison_table, headline
 
     console = Console(highlight=False)
-    if not console.is_terminal:  # a pipe has no width: give lines the room they need instead of 80 columns
+    if not console.is_terminal:  # a pipe has no width: do not cut lines at 80 columns
         console = Console(highlight=False, width=200)
     console.print(comparison_table(results, standings(results, settings)))
     for sentence in headline(trade_off(results, settings)):

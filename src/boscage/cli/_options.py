@@ -50,9 +50,47 @@ Categorical = Annotated[
     list[str] | None, typer.Option("--categorical", metavar="COL", help="Take this column as categories (repeatable).")
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", metavar="COL", help="Leave this column out (repeatable).")]
-MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=1, help="Largest depth.")]
-MaxLeafNodes = Annotated[int | None, typer.Option(metavar="N", min=2, help="Largest number of leaves.")]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of everything random.")]
+MaxDepth = Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum depth.")]
+MaxLeafNodes = Annotated[int | None, typer.Option(metavar="N", min=2, help="Maximum number of leaves.")]
+Splits = Annotated[str | None, typer.Option(metavar="NAME", help="Split family, for example axis or oblique.")]
+Criterion = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Splitting criterion, for example gini or entropy.")
+]
+Growth = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Order of growth: best_first, heaviest_first or depth_first.")
+]
+Leaf = Annotated[str | None, typer.Option(metavar="NAME", help="Leaf model, for example frequency or linear.")]
+MinSamplesLeaf = Annotated[int | None, typer.Option(metavar="N", min=1, help="Smallest number of rows in a leaf.")]
+MinWeightFractionLeaf = Annotated[
+    float | None, typer.Option(metavar="X", min=0, max=0.5, help="Smallest share of the total weight in a leaf.")
+]
+MinImpurityDecrease = Annotated[
+    float | None, typer.Option(metavar="X", min=0, help="Smallest decrease of impurity by a split.")
+]
+CcpAlpha = Annotated[float | None, typer.Option(metavar="X", min=0, help="Strength of cost-complexity pruning.")]
+MaxBins = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=2, help="Number of bins of axis, oblique and wodt tests; needed in batches."),
+]
+Balanced = Annotated[bool, typer.Option("--balanced", help="Give all classes the same total weight.")]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any other parameter of the model, for example alpha=0.01 or splits__max_terms=3 (repeatable).",
+    ),
+]
+Weight = Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of sample weights.")]
+Batches = Annotated[
+    bool | None,
+    typer.Option(
+        "--batches/--in-memory",
+        help="Read the rows in batches instead of all at once. Default: batches for folders, patterns such as "
+        "'part-*.csv', and Parquet or Arrow files of 2 GB and more.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random numbers.")]
 NJobs = Annotated[
     int | None,
     typer.Option(
@@ -100,7 +138,7 @@ def check_names(given: dict[str, Any]) -> None:
         for name in [value] if isinstance(value, str) else value or ():
             if not is_name(role, name):
                 raise typer.BadParameter(
-                    f"{name!r} is not known; choose from {', '.join(names(role, None, forest=True))}",
+                    f"{name!r} is not known; choose from {', '.join(sorted(names(role, None, forest=True)))}",
                     param_hint=f"--{role}",
                 )
 

@@ -23,8 +23,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What ranks and is tested: accuracy (default), log_loss, auc, balanced_accuracy; for numbers rmse "
-            "(default), mae, r2.",
+            help="Score that ranks the models: accuracy (default), log_loss, auc or balanced_accuracy; for regression "
+            "rmse (default), mae or r2.",
         ),
     ] = None,
     out: Annotated[
@@ -36,22 +36,23 @@ def compare(
     criterion: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this criterion (repeatable).")
     ] = None,
-    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Folds of the cross-validation.")] = 5,
-    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often to draw new folds.")] = 1,
+    folds: Annotated[int, typer.Option(metavar="N", min=2, help="Number of folds.")] = 5,
+    repeats: Annotated[int, typer.Option(metavar="N", min=1, help="How often to repeat with new folds.")] = 1,
     max_depth: opt.MaxDepth = None,
     max_leaf_nodes: opt.MaxLeafNodes = None,
-    min_samples_leaf: Annotated[int, typer.Option(metavar="N", min=1, help="Fewest rows in a leaf.")] = 1,
+    min_samples_leaf: Annotated[int, typer.Option(metavar="N", min=1, help="Smallest number of rows in a leaf.")] = 1,
     categorical: opt.Categorical = None,
     drop: opt.Drop = None,
     seed: opt.Seed = 0,
     n_jobs: opt.NJobs = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Cross-validate every split family and criterion, next to scikit-learn's trees, forests and boosting.
+    """Compare models on a table by cross-validation.
 
-    Names the smallest tree within one standard error of the best. Shows the score, leaves, depth, fit and predict
-    time, and writes compare.json, compare.png and compare.html, a page with the best tree of each family. A star marks
-    what is significantly worse than the best.
+    Runs every split family and criterion, forests, and scikit-learn's models on the same folds. Prints score, leaves,
+    depth and times; names the smallest tree within one standard error of the best model; a star marks what is
+    significantly worse than the best. Writes compare.json, compare.png and compare.html, a page with the best tree of
+    each family.
     """
     from boscage.cli._long_runs import print_comparison, run_contenders, store_comparison
     from boscage.compare import METRICS, Settings, Task, contenders

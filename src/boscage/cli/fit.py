@@ -26,59 +26,30 @@ def fit(
     target: opt.Target = None,
     kind: Annotated[str, typer.Option("--model", metavar="NAME", callback=known_model, help=_MODELS_HELP)] = "tree",
     task: opt.Task = None,
-    splits: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Split family, for example axis or oblique.")
-    ] = None,
-    criterion: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Splitting criterion, for example gini or entropy.")
-    ] = None,
-    growth: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Order of growth: best_first, heaviest_first, depth_first.")
-    ] = None,
-    leaf: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Leaf model, for example frequency, majority or linear.")
-    ] = None,
+    splits: opt.Splits = None,
+    criterion: opt.Criterion = None,
+    growth: opt.Growth = None,
+    leaf: opt.Leaf = None,
     max_depth: opt.MaxDepth = None,
     max_leaf_nodes: opt.MaxLeafNodes = None,
-    min_samples_leaf: Annotated[int | None, typer.Option(metavar="N", min=1, help="Fewest rows in a leaf.")] = None,
-    min_weight_fraction_leaf: Annotated[
-        float | None, typer.Option(metavar="X", min=0, max=0.5, help="Least share of weight in a leaf.")
-    ] = None,
-    min_impurity_decrease: Annotated[
-        float | None, typer.Option(metavar="X", min=0, help="Least weighted drop of a split.")
-    ] = None,
-    ccp_alpha: Annotated[float | None, typer.Option(metavar="X", min=0, help="Cost-complexity pruning.")] = None,
-    max_bins: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=2, help="Bins of axis, oblique and wodt tests; needed in batches."),
-    ] = None,
-    balanced: Annotated[bool, typer.Option("--balanced", help="Give all classes the same total weight.")] = False,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any other parameter of the model, for example alpha=0.01 or splits__max_terms=3 (repeatable).",
-        ),
-    ] = None,
-    weight: Annotated[str | None, typer.Option("--weight", metavar="COL", help="Column of sample weights.")] = None,
+    min_samples_leaf: opt.MinSamplesLeaf = None,
+    min_weight_fraction_leaf: opt.MinWeightFractionLeaf = None,
+    min_impurity_decrease: opt.MinImpurityDecrease = None,
+    ccp_alpha: opt.CcpAlpha = None,
+    max_bins: opt.MaxBins = None,
+    balanced: opt.Balanced = False,
+    setting: opt.Setting = None,
+    weight: opt.Weight = None,
     categorical: opt.Categorical = None,
     drop: opt.Drop = None,
     seed: opt.Seed = 0,
     n_jobs: opt.NJobs = None,
-    batches: Annotated[
-        bool | None,
-        typer.Option(
-            "--batches/--in-memory",
-            help="Read the rows in batches, once per level, instead of all at once. Default: batches for folders, "
-            "patterns and Parquet or Arrow files of 2 GB and more.",
-        ),
-    ] = None,
+    batches: opt.Batches = None,
     as_json: opt.Json = False,
 ) -> None:
     """Fit a model to a table and write it to a model file.
 
-    Fractional numbers in the target are predicted as numbers, everything else as classes; --task decides otherwise.
+    A target of fractional numbers means regression, any other target classification; --task overrides this.
     """
     parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     opt.check_names(parts)
@@ -112,6 +83,11 @@ def fit(
     if rows.is_sparse and hasattr(model, "tree_"):
         _name_columns(model, rows.feature_names)
     model.save(output)
+    _report(model, rows, score, output, as_json)
+
+
+def _report(model: Any, rows: TrainingData, score: float, output: Path, as_json: bool) -> None:
+    """Tell how large the model is and how well it fits its rows."""
     sizes = _sizes(model)
     measure = "training accuracy" if rows.task == "classification" else "training R²"
     tell(f"{len(rows.y)} rows, {_said(sizes)}, {measure} {score:.4f}; wrote {output}")
@@ -198,7 +174,7 @@ def _fit_batches(
     model = make_model(kind, task or "classification", given, settings)
     if not hasattr(model, "fit_batches"):
         raise typer.BadParameter(
-            f"--model {kind} cannot be fitted in batches; --model tree can", param_hint="--batches"
+            f"--model {kind} cannot be fitted in batches; --model tree or forest can", param_hint="--batches"
         )
     family = resolve("splits", model.splits).get_params()
     if family.get("max_bins", 0) is None:
@@ -207,16 +183,14 @@ def _fit_batches(
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
     model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
-    leaves, depth, reading = int(model.get_n_leaves()), int(model.get_depth()), model.reading_
+    sizes, reading = _sizes(model), model.reading_
     tell(
-        f"{reading.rows} rows, {leaves} leaves, depth {depth}, {reading.passes} passes, "
+        f"{reading.rows} rows, {_said(sizes)}, {reading.passes} passes, "
         f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
     )
     if as_json:
         summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
-        opt.print_json(
-            summary | {"leaves": leaves, "depth": depth, "passes": reading.passes, "bytes_read": reading.bytes_read}
-        )
+        opt.print_json(summary | sizes | {"passes": reading.passes, "bytes_read": reading.bytes_read})
 
 
 def _check_density(data: str, rows: TrainingData, model: Any) -> None:

@@ -18,7 +18,7 @@ def reproduce(
     ],
     table: Annotated[int | None, typer.Option(metavar="N", help="Only this table.")] = None,
     figure: Annotated[int | None, typer.Option(metavar="N", help="Only this figure.")] = None,
-    budget: Annotated[str, typer.Option(help="quick (minutes) or full (hours).")] = "quick",
+    budget: Annotated[str, typer.Option(metavar="NAME", help="quick (minutes) or full (hours).")] = "quick",
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the results.")] = Path(
         "boscage-reproduce"
     ),
@@ -26,9 +26,10 @@ def reproduce(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the paper (repeatable).")
     ] = None,
 ) -> None:
-    """Run the experiments of a paper again: tables and figures, its printed numbers beside ours.
+    """Run the experiments of a paper again.
 
-    An interrupted run goes on where it stopped when it is started again with the same folder.
+    Writes its tables and figures, with the printed numbers next to ours. An interrupted run continues where it stopped
+    if it is started again with the same folder.
     """
     from boscage.cli._long_runs import reproduce_paper
     from boscage.experiments import PAPERS

@@ -52,6 +52,9 @@ def show(
         str | None,
         typer.Option("--data", metavar="DATA", help="Rows to choose from on the page; at most 200 are embedded."),
     ] = None,
+    number: Annotated[
+        int | None, typer.Option("--tree", metavar="N", min=0, help="Which tree of a forest to print; the first is 0.")
+    ] = None,
     target: opt.Target = None,
     drop: opt.Drop = None,
     as_json: opt.Json = False,
@@ -59,15 +62,22 @@ def show(
     """Print a tree as text, or write it as a web page."""
     from boscage.model.predictions import write_page
 
-    tree = _load_tree(model, "show")
+    tree = _load_trees(model, "show")
+    is_forest = hasattr(tree, "trees_")
+    if number is not None and (not is_forest or html is not None or as_json):
+        raise typer.BadParameter("chooses among the trees of a forest, and only for text", param_hint="--tree")
     if data is not None and html is None:
         raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
     if html is not None:
         table = None if data is None else opt.table_for(tree, data, drop)
         write_page(html, tree, table, target, title=model.stem)
-        tell(f"{tree.get_n_leaves()} leaves, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
+        size = f"{len(tree.trees_)} trees" if is_forest else f"{tree.get_n_leaves()} leaves"
+        tell(f"{size}, {html.stat().st_size / 1000:,.0f} kB; wrote {html}")
     elif as_json:
         opt.print_json(tree.to_dict())
+    elif is_forest:
+        tell(f"tree {number or 0} of {len(tree.trees_)}, numbered from 0")
+        typer.echo(tree.export_text(number or 0).rstrip("\n"))
     else:
         typer.echo(str(tree.export_text()).rstrip("\n"))
 
@@ -80,10 +90,13 @@ def explain(
     drop: opt.Drop = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Explain the prediction of one row: its path through the tree, and what each column contributed."""
+    """Explain the prediction of one row.
+
+    Prints its path through the tree (not of a forest) and what each column contributed to the prediction.
+    """
     from boscage.model.predictions import table_rows
 
-    tree = _load_tree(model, "explain")
+    tree = _load_trees(model, "explain")
     rows = table_rows(tree, opt.table_for(tree, data, drop))
     if row > rows.shape[0]:
         raise typer.BadParameter(f"{row} is not possible: {data} has {rows.shape[0]} rows", param_hint="--row")
@@ -121,29 +134,49 @@ def export(
             help="onnx, c, sql, javascript, json, html, text or graphviz. Default: by the suffix of the file.",
         ),
     ] = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="SQL: write a query of this table, not an expression. A forest needs it."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="C: what all names in the header begin with.")
+    ] = None,
 ) -> None:
-    """Write a model for other programs: ONNX, a C header, SQL, JavaScript, JSON, a web page, text or Graphviz."""
+    """Write a model for other programs.
+
+    Formats: ONNX, a C header, SQL, JavaScript, JSON, a web page, text, Graphviz.
+    """
     from boscage import load
     from boscage.export import export_model
 
     opt.check_output(output)
-    export_model(load(model), output, kind)
+    fitted = load(model)
+    if hasattr(fitted, "trees_") and table is None and "sql" in (kind, output.suffix.lower()[1:]):
+        raise typer.BadParameter(
+            "a forest is more than one SQL expression: name the table to query", param_hint="--table"
+        )
+    export_model(fitted, output, kind, table=table, name=name)
     tell(f"{output.stat().st_size / 1000:,.1f} kB; wrote {output}")
 
 
-def _load_tree(path: Path, what: str) -> Any:
-    """Load a model that is a single tree."""
+def _load_trees(path: Path, what: str) -> Any:
+    """Load a model that is a tree or a forest."""
     from boscage import load
 
-    tree = load(path)
-    if not hasattr(tree, "tree_"):
-        raise ValueError(f"{path}: a {type(tree).__name__} has no single tree to {what}")
-    return tree
+    model = load(path)
+    if not hasattr(model, "tree_") and not hasattr(model, "trees_"):
+        raise ValueError(
+            f"{path}: {type(model).__name__} has no tree to {what}; `boscage inspect` prints what it holds"
+        )
+    return model
 
 
 @reports_errors
 def inspect(model: opt.Model, as_json: opt.Json = False) -> None:
-    """Check a model file and print what it holds: parameters, columns, classes, size."""
+    """Check a model file and print what it holds.
+
+    Prints the kind of model, its size, classes, parameters and columns.
+    """
     from boscage.files import inspect
 
     facts = inspect(model)

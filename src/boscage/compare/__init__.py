@@ -25,6 +25,7 @@ from boscage.compare._contenders import (
     peer_contenders,
     scikit_learn_contenders,
     top_down_contenders,
+    tuned_contenders,
 )
 from boscage.compare._metrics import METRICS, Metric, class_scores, number_scores
 from boscage.compare._stats import Standing, TradeOff, corrected_t_test, standings, trade_off
@@ -52,6 +53,7 @@ __all__ = [
     "standings",
     "top_down_contenders",
     "trade_off",
+    "tuned_contenders",
 ]
 
 

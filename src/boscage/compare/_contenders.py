@@ -84,6 +84,19 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
                 )
 
 
+def tuned_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
+    """Give the small trees that fit themselves to the data: pruned by validation, or with linear leaves."""
+    from boscage import TopDownTreeClassifier, TopDownTreeRegressor, WeightedOblique
+
+    options: dict[str, Any] = settings.limits | {"n_jobs": settings.n_jobs, "random_state": settings.seed}
+    options |= {"categorical_features": list(task.categorical_features) or None, "verbose": False}
+    if task.is_regression:
+        yield Contender("linear leaves", "squared_error", partial(TopDownTreeRegressor, leaf="linear", **options))
+    else:
+        pruned = WeightedOblique(prune_bits="auto")
+        yield Contender("oblique pruned", "gini", partial(TopDownTreeClassifier, pruned, **options))
+
+
 def forest_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
     """Give the forest with its defaults; limits of depth and leaves hold for single trees alone."""
     from boscage import ForestClassifier, ForestRegressor
@@ -170,6 +183,7 @@ def peer_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
 
 PROVIDERS: list[Provider] = [
     top_down_contenders,
+    tuned_contenders,
     forest_contenders,
     online_contenders,
     optimal_contenders,

@@ -48,7 +48,8 @@ def row_hashes(data: Dataset) -> Hashes:
     """Return one number for each row and its class, equal for equal ones; numbers as targets do not count."""
     columns = (data.X.shape[1],) if sparse.issparse(data.X) else ()
     label = np.zeros(len(data.y), np.int32) if data.is_regression else data.y
-    hashes: Hashes = _core.row_hashes(*native_rows(data.X), *columns, label)
+    given: Any = (*native_rows(data.X), *columns, label)
+    hashes: Hashes = _core.row_hashes(*given)
     return hashes
 
 
@@ -62,7 +63,7 @@ def distinct_rows(data: Dataset) -> Distinct:
 def fold_numbers(data: Dataset, folds: int, seed: int) -> Int64s:
     """Put every row into one of the folds by its content: copies of a row share a fold."""
     keys = row_hashes(data) ^ np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    # Each class is spread over the folds in the order of its keys: no small class is missing from a fold by chance.
+    # Each class is divided among the folds in the order of its keys: small classes are in every fold they can be in.
     _, kind = np.unique(keys * np.uint64(0xBF58476D1CE4E5B9), return_inverse=True)
     fold: Int64s
     if data.is_regression:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,15 +13,20 @@ from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.engine.finish import Finish
 from boscage.engine.top_down import TopDownEstimator, category_rule
+from boscage.tree import Target
 
 if TYPE_CHECKING:
     from boscage.batches.reading import Executor
 
 
-class BatchFits(TopDownEstimator):
-    """Top-down estimators that can be fitted in passes over the rows."""
+class BatchMethods:
+    """Fit and prediction in batches, for trees and forests."""
 
     class_weight: Any = None  # of classifiers
+    categorical_features: Any
+    n_jobs: int | None
+    verbose: bool | None
+    _target: ClassVar[Target]
 
     def fit_batches(
         self,
@@ -31,11 +36,13 @@ class BatchFits(TopDownEstimator):
         weight: str | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Grow the tree over rows that need not fit into memory: the same tree, to the byte, as from :meth:`fit`.
+        """Fit on rows that need not fit into memory: the same model, to the byte, as from :meth:`fit`.
 
         For stochastic tests, and axis or weighted oblique tests with ``max_bins``. The rows are read a few times for
         what must be known of the columns, then once for each level of the tree (weighted oblique tests: for each step
-        of all searches together). Memory holds a few batches and the sums of the open leaves.
+        of all searches together); the trees of a forest share the passes. Memory holds a few batches and the sums of
+        the open leaves, and for a forest that wants rows out of bag (``oob_score``, ``calibrate``) its predictions
+        for all rows.
 
         Parameters
         ----------
@@ -69,7 +76,7 @@ class BatchFits(TopDownEstimator):
         from boscage.batches.reading import BatchPasses
         from boscage.batches.source import open_source
 
-        parts = self._parts("fit_batches")
+        parts = self._batch_parts()
         rule = category_rule(self.categorical_features, parts["splits"], "fit_batches")
         opened = open_source(source, target, weight, categories=rule, columns=columns)
         with Progress("reading rows", self.verbose) as progress:
@@ -85,6 +92,14 @@ class BatchFits(TopDownEstimator):
             self._fit_passes(parts, passes)
         self.reading_ = passes.reading
         return self
+
+    def _batch_parts(self) -> dict[str, Any]:
+        """Return the parts, which must go with a fit in batches."""
+        raise NotImplementedError
+
+    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+        """Fit over rows that others hold; nothing on self is changed before all is done."""
+        raise NotImplementedError
 
     def predict_batches(
         self,
@@ -119,8 +134,15 @@ class BatchFits(TopDownEstimator):
         """
         from boscage.batches.prediction import predict_batches
 
-        check_is_fitted(self, "tree_")
+        check_is_fitted(self)
         return predict_batches(self, source, path, target, proba=proba, columns=columns)
+
+
+class BatchFits(BatchMethods, TopDownEstimator):
+    """Top-down estimators that can be fitted in passes over the rows."""
+
+    def _batch_parts(self) -> dict[str, Any]:
+        return self._parts("fit_batches")
 
     def _fit_passes(self, parts: dict[str, Any], passes: Executor) -> None:
         """Grow over rows that others hold; nothing on self is changed before the tree is there."""

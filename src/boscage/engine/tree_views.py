@@ -331,7 +331,7 @@ class TreeViews:
         """
         from boscage.explain import explain
 
-        tree, rows, _ = self._rows(_one_row(row))
+        tree, rows, _ = self._rows(one_row(row))
         return explain(
             tree,
             rows,
@@ -400,7 +400,7 @@ class TreeViews:
         return missing_columns(self._fitted()) if self.__sklearn_tags__().input_tags.allow_nan else False
 
 
-def _one_row(row: Any) -> Any:
+def one_row(row: Any) -> Any:
     """Return a row as a table of one row."""
     if hasattr(row, "to_frame") and hasattr(row, "index"):  # a Series of pandas
         return row.to_frame().T.infer_objects()

@@ -214,11 +214,10 @@ def _how_it_was_made(job: Job, module: Any) -> str:
     cells = list(job.results.values())
     cpu = sum(cell["cpu"] for cell in cells if "cpu" in cell)
     elapsed = [cell["seconds"] for cell in cells if "cpu" not in cell]
-    spent = f"{cpu / 3600:.2f} CPU hours" if cpu or not elapsed else ""
+    spent = f"{cpu / 3600:.2g} CPU hours" if cpu or not elapsed else ""
     if elapsed:
-        spent += (
-            f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2f} hours elapsed ({len(elapsed)} cells without CPU time)"
-        )
+        older = f"{len(elapsed)} cells, whose CPU time was not recorded"
+        spent += f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2g} hours elapsed ({older})"
     versions = sorted({cell.get("version", "0.1.0") for cell in cells} | {__version__})
     lines = [
         "# How this page was made",

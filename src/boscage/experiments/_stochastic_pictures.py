@@ -47,6 +47,12 @@ def cell_figure(job: Job, figure: int) -> None:
     job.write(f"stochastic-figure-{figure}.md", f"# Figure {figure}: {TITLES[figure]}\n\n{_caption(figure)}\n")
 
 
+def largest_variation(share: float, size: float) -> dict[str, float]:
+    """Largest variation of WGI in a cell, in cell sizes, by region."""
+    cells = list(partition(share, size))
+    return {region: max(c.variation() for c in cells if c.region == region) / size for region in REGIONS}
+
+
 def _caption(figure: int) -> str:
     if figure == 4:
         return (
@@ -54,14 +60,15 @@ def _caption(figure: int) -> str:
         )
     if figure == 5:
         return "R_a,l and R_a,r meet at p = ρ, R_b,l and R_b,r at p = 1 − ρ. Nothing is gained on the line q = ρp."
-    cells = list(partition(SHARE, SIZE))
     if figure == 6:
         return f"Slices of width at most ε = {SIZE:g}, with p = ρ and p = 1 − ρ among the ends."
-    worst = {region: max(c.variation() for c in cells if c.region == region) / SIZE for region in REGIONS}
+    worst = largest_variation(SHARE, SIZE)
     said = ", ".join(
         f"R_{region} {worst[region]:.1f} ε (printed {PRINTED_VARIATION[region]:g} ε)" for region in REGIONS
     )
-    return f"{len(cells)} cells of size ε = {SIZE:g}. Largest variation of WGI in a cell: {said}."
+    return (
+        f"{len(list(partition(SHARE, SIZE)))} cells of size ε = {SIZE:g}. Largest variation of WGI in a cell: {said}."
+    )
 
 
 def _draw_domain(canvas: Any, ax: Any, p: Any) -> None:

@@ -35,18 +35,24 @@ def published(leaf: Any = "frequency", rows: dict[str, Any] | None = None, **lim
     return tree(leaf, search="fixed_p_search_q", rows=rows, **limits)
 
 
-def variants(**limits: Any) -> dict[str, Make]:
-    """Return the trees of Figure 1 and of appendix I.1: the paper's, then ours."""
+def variants(columns: str = "unit", **limits: Any) -> dict[str, Make]:
+    """Return the trees of Figure 1 and of appendix I.1: the paper's, then ours.
+
+    ``columns`` is what is done to columns before rows are divided by their norms: nothing ("unit"), or "standard". The
+    paper does not say it. One variant has the other choice.
+    """
+    rows: dict[str, Any] = {"scale": columns, "fit_intercept": False}
+    other, name = (_UNIT, "columns as they are") if columns == "standard" else (_STANDARD, "standardised columns")
     return {
-        PUBLISHED: partial(published, **limits),
-        "as published, majority leaves": partial(published, "majority", **limits),
-        "as published, standardised columns": partial(published, rows=_STANDARD, **limits),
-        "as published, with a constant": partial(published, rows={"scale": "unit", "fit_intercept": True}, **limits),
-        "exact search": partial(tree, **limits),
-        "joint leaves": partial(tree, Frequency(joint=True), **limits),
+        PUBLISHED: partial(published, rows=rows, **limits),
+        "as published, majority leaves": partial(published, "majority", rows=rows, **limits),
+        f"as published, {name}": partial(published, rows=other, **limits),
+        "as published, with a constant": partial(published, rows={**rows, "fit_intercept": True}, **limits),
+        "exact search": partial(tree, rows=rows, **limits),
+        "joint leaves": partial(tree, Frequency(joint=True), rows=rows, **limits),
         "default rows": partial(tree, rows={}, **limits),
         "default rows, joint leaves": partial(tree, Frequency(joint=True), rows={}, **limits),
-        "look-ahead, joint leaves": partial(tree, Frequency(joint=True), lookahead=True, **limits),
+        "look-ahead, joint leaves": partial(tree, Frequency(joint=True), rows=rows, lookahead=True, **limits),
     }
 
 

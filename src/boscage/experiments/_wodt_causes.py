@@ -26,7 +26,8 @@ TEXT = (
     "divisions into five folds up to 1,000 rows, one division of segment and dna, one cut of mnist, on which three "
     "variants run. Varied are the range of the columns (of all rows), the random starts (d is the number of columns) "
     "and the number of L-BFGS steps. This is a search for causes on rows held out: no line is chosen for the other "
-    "tables."
+    "tables. Runs to convergence depend on the last digits of sums, and so on the BLAS and the processor; on another "
+    "processor they changed by up to 0.3 points on breast and segment and 1.1 points on dna, those of 10 steps not."
 )
 
 

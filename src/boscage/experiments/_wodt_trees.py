@@ -22,26 +22,26 @@ from boscage.tree import LEAF, Tree
 PUBLISHED: dict[str, Any] = {"l2": 0.0, "n_init": 1, "recut": False, "scale": "range", "prune_bits": 0.0}
 TUNED: dict[str, Any] = {"n_init": 1, "recut": True, "scale": "standard", "prune_bits": 0.0}
 SHOWN = {"oblique": "oblique (ours)"}
-# CO2's bound of the norm and its step, chosen by two deals into five folds as in the paper. Of more than so many rows a
-# single cut of so many rows at most decides.
+# CO2's bound of the norm and its step, chosen by two divisions into five folds as in the paper. Of more than so many
+# rows a single cut of so many rows at most decides.
 NUS, ETAS = (0.1, 1.0, 4.0, 10.0, 43.0, 100.0), (0.003, 0.01, 0.03)
-CO2_CHOICE = {"deals": 2, "folds": 5, "small": 1000, "most": 2000}
+CO2_CHOICE = {"divisions": 2, "folds": 5, "small": 1000, "most": 2000}
 # The penalty of our variant, CART-LC's share of terms that go again (unless X has so many numbers that it takes
 # too long), and the bits that a split of either must save on the training rows (ccp_alpha = bits / rows), are chosen
 # for each fit by validation within its training rows.
 PENALTIES, ELIMINATIONS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0), (0.0, 0.2, 0.5, 0.8, 1.0)
 FEW_NUMBERS = 5_000_000
 BITS = (0.0, 2.0, 4.0, 6.0, 8.0)
-# Small sets are dealt as often as into the outer folds, and the smallest until so many rows have been judged: one deal
-# of 171 rows decides by chance.
-INNER = {"folds": 5, "deals": 10, "rows": 3500}
+# Small sets are divided as often as for the outer folds, and the smallest until so many rows have been judged: one
+# division of 171 rows decides by chance.
+INNER = {"folds": 5, "divisions": 10, "rows": 3500}
 ONE_INNER_FOLD = 1_000_000  # numbers in X from which a single fold is held out
 # The paper grows OC1 and CART-LC up to a maximal depth that it does not name. On large data, where trees become deep
 # enough for it to matter, it is chosen as well; our variant and CART-LC may then limit their depth in place of
 # pruning.
 WITH_DEPTH = ("oblique", "OC1", "OC1r", "CART-LC", "CART-LCr")
 DEPTHS = tuple(range(2, 21, 2))
-SMALL_ROWS = 1000  # up to which a set is dealt often
+SMALL_ROWS = 1000  # up to which a set is divided often
 
 
 def _listed(values: tuple[float, ...]) -> str:
@@ -52,7 +52,7 @@ CHOICES = (
     'WODT is the published method, `splits="wodt"`: columns in [−1, 1], one start from N(0, 1), L-BFGS, no penalty, '
     "cut at θ·x = 0, grown until leaves are pure. CO2 and CO2r cut at w·x = 0; ν (of "
     f"{_listed(NUS)}) and η (of {_listed(ETAS)}) are chosen inside the training rows of each fit by "
-    f"{CO2_CHOICE['deals']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of more than "
+    f"{CO2_CHOICE['divisions']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of more than "
     f"{CO2_CHOICE['small']:,} rows one cut of at most {CO2_CHOICE['most']:,} of them decides. They take steps over all "
     "rows of a node, at most 300, where the original takes them over a few rows at a time. oblique (ours) is not the "
     f"paper's method: its penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that pruning asks of a split "
@@ -61,7 +61,8 @@ CHOICES = (
     f"{CartLC().elimination:g} for the largest X) and its pruning. On the seven largest sets the maximal depth of OC1 "
     f"and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is chosen as well, and that of "
     "oblique (ours); for CART-LC and oblique (ours) in place of pruning. For this choice small sets are divided "
-    f"{INNER['deals']} times, the smallest so often that {INNER['rows']:,} rows are judged. HHCART is not in the paper."
+    f"{INNER['divisions']} times, the smallest so often that {INNER['rows']:,} rows are judged. HHCART is not in the "
+    "paper."
 )
 
 
@@ -83,8 +84,11 @@ def methods(cap: float) -> dict[str, Callable[[], Any]]:
 
 def inner_cuts(X: Any, y: Any, seed: int) -> list[tuple[Any, Any]]:
     """Training and validation rows among these."""
-    deals = max(INNER["deals"], -(-INNER["rows"] // len(y))) if len(y) <= SMALL_ROWS else 1
-    folds = [StratifiedKFold(INNER["folds"], shuffle=True, random_state=seed + 1000 * deal) for deal in range(deals)]
+    divisions = max(INNER["divisions"], -(-INNER["rows"] // len(y))) if len(y) <= SMALL_ROWS else 1
+    folds = [
+        StratifiedKFold(INNER["folds"], shuffle=True, random_state=seed + 1000 * division)
+        for division in range(divisions)
+    ]
     parts = [part for fold in folds for part in fold.split(X, y)]
     return parts[:1] if X.size >= ONE_INNER_FOLD else parts
 
@@ -125,15 +129,15 @@ def validated_co2(splits: CO2, X: Any, y: Any, seed: int) -> CO2:
     if len(y) > CO2_CHOICE["most"]:
         keep = np.sort(np.random.default_rng(seed).permutation(len(y))[: CO2_CHOICE["most"]])
         X, y = X[keep], y[keep]
-    deals = CO2_CHOICE["deals"] if len(y) <= CO2_CHOICE["small"] else 1
+    divisions = CO2_CHOICE["divisions"] if len(y) <= CO2_CHOICE["small"] else 1
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # classes of fewer rows than folds
-        parts = [part for deal in range(deals) for part in StratifiedKFold(
-            CO2_CHOICE["folds"], shuffle=True, random_state=seed + 1000 * deal).split(X, y)]  # fmt: skip
+        parts = [part for division in range(divisions) for part in StratifiedKFold(
+            CO2_CHOICE["folds"], shuffle=True, random_state=seed + 1000 * division).split(X, y)]  # fmt: skip
     candidates = [CO2(init=splits.init, nu=nu, eta=eta, recut=splits.recut, time_limit=splits.time_limit)
                   for nu in NUS for eta in ETAS]  # fmt: skip
     right = np.zeros(len(candidates))
-    for inner, outer in parts if deals > 1 else parts[:1]:
+    for inner, outer in parts if divisions > 1 else parts[:1]:
         for i, candidate in enumerate(candidates):
             right[i] += np.sum(fit(candidate, X[inner], y[inner], seed)[0].predict(X[outer]) == y[outer])
     return candidates[int(right.argmax())]

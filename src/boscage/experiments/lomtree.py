@@ -11,17 +11,18 @@ error.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from boscage.criteria import ModifiedGini
-from boscage.experiments import _lomtree_fits as fits
-from boscage.experiments._lomtree_fits import C, criteria
+from boscage.experiments._lomtree import fits
+from boscage.experiments._lomtree.fits import C, criteria
+from boscage.experiments._lomtree.vowpal import has_vw, vw
 from boscage.experiments._runner import Job, markdown_table
-from boscage.experiments._vowpal import has_vw, vw
 from boscage.online import OnlineTreeClassifier
-from boscage.theory import potential_range, purity_bound, separation, separation_splits_needed
+from boscage.theory import balance_bounds, potential_range, purity_bound, separation, separation_splits_needed
 
 __all__ = ["criteria", "reproduce"]
 
@@ -52,7 +53,7 @@ THEOREM_EDGE, THEOREM_CLASSES = 0.3, (4, 10, 26, 105, 1000)
 def reproduce(job: Job) -> None:
     """Make the table and figures a job asks for."""
     for table in job.tables:
-        {1: _table_errors, 2: _table_heir, 3: _table_bounds}[table](job)
+        {1: _table_errors, 2: _table_online, 3: _table_bounds}[table](job)
     for figure in job.figures:
         {1: _figure_bounds, 2: _figure_criteria, 3: _figure_splits}[figure](job)
 
@@ -168,7 +169,7 @@ def _table_errors(job: Job) -> None:
     job.write("lomtree-table-1.md", text + markdown_table(header, rows) + "\n")
 
 
-def _table_heir(job: Job) -> None:
+def _table_online(job: Job) -> None:
     job.expect(sum(len(_cuts(job, name)) + 1 + len(PEERS) for name in DATA))
     header = ["data", "OnlineTreeClassifier, the paper's cuts", "OnlineTreeClassifier, given cut",
               "its train, predict µs"]  # fmt: skip
@@ -330,15 +331,38 @@ def lemma_4_violations(nodes: int = 20_000, literal: bool = True) -> tuple[int, 
     >>> lemma_4_violations(1000, literal=False)
     (0, 1000)
     """
-    random, violated = np.random.default_rng(0), 0
-    for k in range(2, 7):
-        shares = random.dirichlet(np.ones(k), nodes // 5)
-        right = shares * random.random((nodes // 5, k))
-        J, balance, purity = separation(right, shares - right)
+    violated = 0
+    for J, balance, purity in _random_nodes(nodes):
         stated = np.minimum((2 - J) / (4 * balance) - balance, 0.5)
         bound = stated if literal else purity_bound(J, balance, form="printed")
         violated += int((purity > bound + 1e-12).sum())
     return violated, 5 * (nodes // 5)
+
+
+def lemma_3_violations(nodes: int = 20_000) -> tuple[int, int]:
+    """Count random nodes in which J is outside [0, 1] (Lemma 2) or the balance outside its bounds (Lemma 3).
+
+    Examples
+    --------
+    >>> from boscage.experiments.lomtree import lemma_3_violations
+    >>> lemma_3_violations(1000)
+    (0, 1000)
+    """
+    violated = 0
+    for J, balance, _ in _random_nodes(nodes):
+        low, high = balance_bounds(np.clip(J, 0, 1))
+        outside = (J < -1e-12) | (J > 1 + 1e-12) | (balance < low - 1e-12) | (balance > high + 1e-12)
+        violated += int(outside.sum())
+    return violated, 5 * (nodes // 5)
+
+
+def _random_nodes(nodes: int) -> Iterator[tuple[Any, Any, Any]]:
+    """J, balance and purity of random nodes of 2, 3, 4, 5 and 6 classes."""
+    random = np.random.default_rng(0)
+    for k in range(2, 7):
+        shares = random.dirichlet(np.ones(k), nodes // 5)
+        right = shares * random.random((nodes // 5, k))
+        yield separation(right, shares - right)
 
 
 def _figure_criteria(job: Job) -> None:
@@ -440,7 +464,7 @@ def conclude(job: Job) -> None:
         _error_claim(job),
         *_curve_claims(curves),
         _lemma_4_claim(),
-        ["Lemmas 2 and 3: J is in [0, 1] and bounds the balance", "reproduced", "property tests; Figure 1"],
+        _lemma_3_claim(),
         _range_claim(job),
         ["Lemmas 14, 16, 18: strong concavity", "reproduced",
          "property tests; for modified Gini with C = 3 the modulus can be 0.795 instead of 0.074"],
@@ -496,6 +520,13 @@ def _lemma_4_claim() -> list[str]:
     mended, _ = lemma_4_violations(literal=False)
     figures = f"violated in {violated:,} of {tried:,} random nodes; with min(β, 1 − β) in place of β in {mended}"
     return ["Lemma 4: purity is at most (2 − J)/(4β) − β", "reproduced with a difference", figures]
+
+
+def _lemma_3_claim() -> list[str]:
+    violated, tried = lemma_3_violations()
+    verdict = "not reproduced" if violated else "reproduced"
+    figures = f"violated in {violated} of {tried:,} random nodes (Figure 1)"
+    return ["Lemmas 2 and 3: J is in [0, 1] and bounds the balance", verdict, figures]
 
 
 def _range_claim(job: Job) -> list[str]:

@@ -40,6 +40,39 @@ def check_bags(bootstrap: Any, max_samples: Any) -> None:
 
 
 @dataclass(frozen=True)
+class BagPlan:
+    """The rows of one tree: small, and enough for any range of the rows.
+
+    Attributes
+    ----------
+    seed : int
+        Seed of the draws.
+    rows : int
+        Rows to draw from.
+    bootstrap : bool or "bayesian"
+        As in `Bags`.
+    facts : object
+        What all rows have to know: draws by block of rows, or the limit below which the keys of drawn rows lie.
+    """
+
+    seed: int
+    rows: int
+    bootstrap: bool | str
+    facts: Any
+
+    def counts(self, begin: int, end: int) -> Floats | None:
+        """How often each of rows begin .. end − 1 counts; None if each counts once."""
+        drawn: Floats | None = None
+        if self.bootstrap == "bayesian":
+            drawn = _core.draw_exponential(self.seed, self.rows, begin, end)
+        elif self.bootstrap:
+            drawn = _core.draw_with_replacement(self.seed, self.facts, self.rows, begin, end)
+        elif self.facts is not None:
+            drawn = _core.draw_without_replacement(self.seed, self.facts, self.rows, begin, end)
+        return drawn
+
+
+@dataclass(frozen=True)
 class Bags:
     """The rows of each tree.
 
@@ -87,17 +120,19 @@ class Bags:
         found = np.random.SeedSequence([self.seed, tree]).generate_state(2, np.uint64)
         return int(found[0] >> np.uint64(1)), int(found[1])
 
+    def plan(self, tree: int) -> BagPlan:
+        """Return the bag of a tree, of which any range of rows can be had."""
+        seed = self._seeds(tree)[1]
+        facts: Any = None
+        if self.bootstrap is True:
+            facts = _core.draws_by_block(seed, self.rows, self.draws)
+        elif self.bootstrap is False and self.draws < self.rows:
+            facts = _core.draws_limit(seed, self.rows, self.draws)
+        return BagPlan(seed, self.rows, self.bootstrap, facts)
+
     def counts(self, tree: int) -> Floats | None:
         """How often each row counts in a tree; None if each counts once."""
-        seed = self._seeds(tree)[1]
-        drawn: Floats | None = None
-        if self.bootstrap == "bayesian":
-            drawn = _core.draw_exponential(seed, self.rows)
-        elif self.bootstrap:
-            drawn = _core.draw_with_replacement(seed, self.rows, self.draws)
-        elif self.draws < self.rows:
-            drawn = _core.draw_without_replacement(seed, self.rows, self.draws)
-        return drawn
+        return self.plan(tree).counts(0, self.rows)
 
     def out_of_bag(self, tree: int) -> Bits:
         """Bits of the rows that a tree has not seen."""
@@ -153,15 +188,6 @@ def out_of_bag_trees(bits: Bits, rows: int) -> npt.NDArray[np.int64]:
     for line in bits:
         found += np.unpackbits(line, count=rows, bitorder="little")
     return found
-
-
-def sharpened(proba: Floats, exponent: float) -> Floats:
-    """Return probabilities raised to a power and divided by their sum."""
-    if exponent == 1.0:
-        return proba
-    raised: Floats = proba**exponent
-    raised /= raised.sum(axis=1, keepdims=True)
-    return raised
 
 
 def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> float:

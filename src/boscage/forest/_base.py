@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,19 +27,28 @@ from boscage.engine.estimator import of_one_fit
 from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits
 from boscage.engine.top_down import seed_of
+from boscage.engine.tree_views import one_row
 from boscage.files import ModelState, save
 from boscage.forest._bags import Bags, check_bags
+from boscage.forest._batches import ForestBatches
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
+from boscage.forest._proximity import proximity
+from boscage.forest._quantiles import LeafTargets
 from boscage.model.importances import feature_importances
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
 
+if TYPE_CHECKING:
+    from boscage.explain import Explanation
+
+_OUT_OF_BAG = {"oob_score_", "oob_decision_function_", "oob_prediction_"}
+_OPTIONAL = _OUT_OF_BAG | {"feature_names_in_", "_leaf_targets", "reading_"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
 
 
-class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class BaseForest(OutOfBag, ForestBatches, ExportMethods, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Trees grown on samples of the rows. What is specific to a kind of target is in the subclasses."""
 
     _many_trees: ClassVar[bool] = True
@@ -74,9 +83,16 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         self._check_out_of_bag(bags)
         numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
         finish = choose(job, partial(tree._grow, leaf=leaf), Finish(self.ccp_alpha, None, leaf, False))
-        trees = grow_trees(TreeGrower(job, bags, finish), numbers, n_threads(self.n_jobs), self.verbose)
-        found = ManyTrees(_of_one_schema(trees, job, earlier))
-        facts = self._out_of_bag(found, job, bags)
+        limits = tree._limits(job.data.X.shape[0], job.data.mass)
+        trees = grow_trees(TreeGrower(job, bags, finish, limits), numbers, n_threads(self.n_jobs), self.verbose)
+
+        def one_leaf() -> Tree:
+            grown: Tree = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
+            return grown
+
+        found = self._of_one_schema(trees, job.data, earlier, one_leaf)
+        facts = self._out_of_bag(bags, partial(out_of_bag_means, found, job.data.X, bags, self.n_jobs), job.data)
+        facts |= self._kept_rows(found, job)
         self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
 
     def _check_settings(self) -> None:
@@ -152,16 +168,36 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
     def _needs_out_of_bag(self, bags: Bags) -> bool:
         return bags.leaves_out and bool(self._wants_out_of_bag())
 
-    def _out_of_bag(self, trees: ManyTrees, job: Job, bags: Bags) -> dict[str, Any]:
-        """Return what the rows out of bag tell, as fitted attributes."""
+    @staticmethod
+    def _of_one_schema(trees: list[Tree], data: Dataset, earlier: Any, one_leaf: Callable[[], Tree]) -> ManyTrees:
+        """Give all trees the same columns: each has measured the spreads on its own rows, ``one_leaf`` does on all."""
+        if earlier is not None:
+            schema = earlier.trees.schema
+            return ManyTrees([*earlier.trees, *(replace(tree, schema=schema) for tree in trees)])
+        schema = data.schema
+        if trees[0].schema.spread is not None:
+            schema = replace(schema, spread=one_leaf().schema.spread)
+        return ManyTrees([replace(tree, schema=schema) for tree in trees])
+
+    def _out_of_bag(
+        self,
+        bags: Bags,
+        find: Callable[[], tuple[Floats, Int64s]],
+        data: Dataset,
+        seen: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Return what the rows out of bag tell, as fitted attributes.
+
+        ``find`` returns mean predictions out of bag and the number of their trees; it may put targets into ``seen``.
+        """
         if not self._needs_out_of_bag(bags):
-            return self._facts(None, job.data, bags)
+            return self._facts(None, data, bags)
         if "_n_rows" in self.__dict__ and self.warm_start and self.__dict__["_n_rows"] != bags.rows:
             raise ValueError(
                 f"warm_start=True with out-of-bag rows needs the rows of the earlier fit: it had "
                 f"{self.__dict__['_n_rows']} rows of positive weight, X has {bags.rows}."
             )
-        means, count = out_of_bag_means(trees, job.data.X, bags, self.n_jobs)
+        means, count = find()
         if self.oob_score is not False and not count.all():
             warnings.warn(
                 f"{int((count == 0).sum())} rows are in the bag of every tree and have no out-of-bag prediction. "
@@ -169,7 +205,11 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
                 UserWarning,
                 stacklevel=5,
             )
-        return self._facts(means, job.data, bags)
+        return self._facts(means, replace(data, **seen) if seen else data, bags)
+
+    def _kept_rows(self, trees: ManyTrees, job: Job) -> dict[str, Any]:
+        """Return what a fitted forest keeps of its rows, as attributes."""
+        return {}
 
     def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
         """Return the fitted attributes that depend on the kind of target; ``means`` are out of bag, NaN where none."""
@@ -187,7 +227,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
         fresh = SimpleNamespace(**found)
         set_data_attributes(fresh, data)
-        gone = {"feature_names_in_", "oob_score_", "oob_decision_function_", "oob_prediction_"} - vars(fresh).keys()
+        gone = _OPTIONAL - vars(fresh).keys()
         self.__dict__.update(vars(fresh))
         for name in gone:
             self.__dict__.pop(name, None)
@@ -222,6 +262,25 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         """
         trees, rows = self._rows(X)
         return trees.apply(rows, self.n_jobs)
+
+    @of_one_fit
+    def proximity(self, X: Any, other: Any = None) -> Floats:
+        """Return how alike rows are to the forest: the share of the trees in which two rows end in the same leaf.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        other : array-like, DataFrame or sparse matrix of shape (m, d), optional
+            Rows to compare them with. Default: X itself.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            From 0 to 1.
+        """
+        leaves = self.apply(X)
+        return proximity(leaves, leaves if other is None else self.apply(other))
 
     # ---- looking at it -------------------------------------------------------------------------------------------
 
@@ -373,6 +432,36 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         )
 
     @of_one_fit
+    def explain(
+        self, row: Any, *, feature_names: Sequence[str] | None = None, class_names: Sequence[Any] | None = None
+    ) -> Explanation:
+        """Explain the prediction of one row: what each column contributed to it.
+
+        Parameters
+        ----------
+        row : array-like of shape (d,), Series, or table or array of one row
+            The row.
+        feature_names, class_names : sequence, optional
+            Default: the names seen in ``fit``, and the labels.
+
+        Returns
+        -------
+        Explanation
+            Its ``base`` and ``contributions`` are means over the trees, each as in :func:`boscage.explain.explain`. In
+            a calibrated forest they are carried over to the calibrated probabilities, so that they sum to
+            ``prediction`` as well. ``path`` is empty; ``estimators_[i].explain(row)`` has the path in one tree.
+        """
+        from boscage.explain import checked_row, explain_forest
+        from boscage.show.describe import Describer
+
+        trees, rows = self._rows(one_row(row))
+        x = checked_row(trees[0], rows)
+        if class_names is None and "classes_" in vars(self):
+            class_names = [str(label) for label in vars(self)["classes_"]]
+        words = Describer(trees[0], feature_names, class_names)
+        return explain_forest(words, trees, x, self._exponent)
+
+    @of_one_fit
     def to_dict(self) -> dict[str, Any]:
         """Return the forest as a dictionary that JSON can hold.
 
@@ -405,7 +494,11 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         title: str | None = None,
         max_trees: int = 10,
     ) -> str | Path:
-        """Write the forest as one self-contained web page: importances, the score out of bag, a tree at a time.
+        """Write the forest as one self-contained web page.
+
+        It shows importances and a tree at a time; with rows and targets also the score out of bag after each tree,
+        and, by proximity, rows that are typical of their class and rows that are far from it. Of more than 1,000 rows
+        every so many are compared; numbers are put into three groups of equal size.
 
         Parameters
         ----------
@@ -428,7 +521,7 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         str or Path
             The page; or, if it was written to a file, the path.
         """
-        from boscage.forest._page import forest_page, tree_body
+        from boscage.forest._page import Rows, forest_page, tree_body
 
         check_is_fitted(self, "trees_")
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
@@ -437,10 +530,39 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
-        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies)
+        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
+        text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
             return text
         return write_whole(path, text.encode("utf-8", errors="xmlcharrefreplace"))
+
+    def show(
+        self,
+        X: Any = None,
+        y: Any = None,
+        max_rows: int = 200,
+        *,
+        height: int = 640,
+        title: str | None = None,
+        max_trees: int = 10,
+    ) -> Path | None:
+        """Show the page of :meth:`to_html`: inside a notebook, else in the browser.
+
+        Parameters
+        ----------
+        X, y, max_rows, title, max_trees
+            As in :meth:`to_html`.
+        height : int, default=640
+            Height in a notebook, in pixels.
+
+        Returns
+        -------
+        Path or None
+            The temporary file that the browser opens; None in a notebook.
+        """
+        from boscage.show.notebook import show_page
+
+        return show_page(str(self.to_html(None, X, y, max_rows, title=title, max_trees=max_trees)), height)
 
     def _curve_if_known(self, X: Any, y: Any) -> Floats | None:
         if X is None or y is None or np.shape(X)[0] != self.__dict__["_n_rows"]:
@@ -486,13 +608,14 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
             "seed": int(self.__dict__["_seed"]),
             "rows": int(self.__dict__["_n_rows"]),
             "exponent": float(self._exponent),
-            "oob_score": None if score is None else float(score),
+            "oob_score": None if score is None or not np.isfinite(score) else float(score),
         }
-        return save(self, path, ModelState(meta=meta))
+        kept: LeafTargets | None = self.__dict__.get("_leaf_targets")
+        return save(self, path, ModelState({} if kept is None else kept.tensors(), meta))
 
     def _restore_state(self, state: ModelState) -> None:
         meta = state.meta
-        if state.tensors or meta.keys() != _STATE_KEYS:
+        if meta.keys() != _STATE_KEYS:
             raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
         for name in ("seed", "rows"):
             if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
@@ -502,6 +625,8 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
                 raise ValueError(f"{name} of a forest must be a number")
         if not 0 < meta["exponent"] <= 1000 or not np.isfinite(meta["oob_score"] or 0.0):
             raise ValueError("exponent or oob_score of a forest is out of range")
+        if state.tensors:
+            self._leaf_targets = LeafTargets.from_tensors(state.tensors, self.trees_, meta["rows"])
         self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
         if meta["oob_score"] is not None:
             self.oob_score_ = meta["oob_score"]
@@ -517,15 +642,3 @@ class BaseForest(OutOfBag, ExportMethods, CallbackSupport, BaseEstimator):  # ty
         tags.input_tags.allow_nan = splits is None or splits.allows_missing
         tags.input_tags.sparse = splits is not None and splits.allows_sparse
         return tags
-
-
-def _of_one_schema(trees: list[Tree], job: Job, earlier: Any) -> Sequence[Tree]:
-    """Give all trees the same columns: each has measured the spreads on its own rows, the forest on all."""
-    if earlier is not None:
-        schema = earlier.trees.schema
-        return [*earlier.trees, *(replace(tree, schema=schema) for tree in trees)]
-    schema = job.data.schema
-    if trees[0].schema.spread is not None:
-        leaf = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
-        schema = replace(schema, spread=leaf.schema.spread)
-    return [replace(tree, schema=schema) for tree in trees]

@@ -14,12 +14,13 @@ from boscage.criteria import Criterion
 from boscage.data.validation import Dataset
 from boscage.engine.estimator import ClassCount, of_one_fit
 from boscage.files import saveable
-from boscage.forest._bags import Bags, best_exponent, sharpened
+from boscage.forest._bags import Bags, best_exponent
 from boscage.forest._base import BaseForest
 from boscage.leaves import Leaf
+from boscage.model.many_trees import sharpened
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier
-from boscage.tree import Floats
+from boscage.tree import Floats, Target
 
 _ENOUGH_TREES = 10  # out of bag for a row in the mean, before probabilities are calibrated by them
 
@@ -118,6 +119,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
     """
 
     _tree_class: ClassVar[Any] = TopDownTreeClassifier
+    _target: ClassVar[Target] = "classes"
     _score_name: ClassVar[str] = "accuracy"
     oob_score_: float
     oob_decision_function_: Floats

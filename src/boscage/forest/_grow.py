@@ -12,7 +12,7 @@ from typing import cast
 from boscage import _core
 from boscage.base.progress import Progress
 from boscage.engine.finish import Finish
-from boscage.engine.grow import Job, native_table, with_given_weights
+from boscage.engine.grow import Job, Limits, native_table, with_given_weights
 from boscage.forest._bags import Bags
 from boscage.tree import Tree
 
@@ -30,6 +30,7 @@ class TreeGrower:
     job: Job
     bags: Bags
     finish: Finish
+    limits: Limits
 
     def __call__(self, number: int, threads: int = 1, progress: Callable[[int], None] | None = None) -> Tree:
         """Grow the tree of a number: a function of the data, the parameters and (seed, number) alone."""
@@ -39,12 +40,13 @@ class TreeGrower:
         part = replace(
             job,
             data=data,
-            limits=job.limits.for_share(data.mass / job.data.mass),
+            limits=self.limits.for_share(data.mass / job.data.mass),
             seed=self.bags.tree_seed(number),
             threads=threads,
             progress=progress,
             table=self.table if data.X is job.data.X else None,
         )
+        part = replace(part, limits=splits.limits(part.limits, part))
         tree = leaf.grow_tree(part) if leaf.grows(part) else splits.grow(part)
         if keep_all and self._needs_rows(tree):
             part = replace(part, data=self.bags.data(job.data, number, keep_all=False), table=None)

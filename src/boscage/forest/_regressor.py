@@ -7,19 +7,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import fit_task, with_callbacks
 from boscage.base.component import resolve
+from boscage.base.numbers import check_number
 from boscage.criteria import Criterion
 from boscage.data.validation import Dataset
 from boscage.engine.estimator import Regressor, of_one_fit
+from boscage.engine.grow import Job
 from boscage.files import saveable
 from boscage.forest._bags import Bags
 from boscage.forest._base import BaseForest
+from boscage.forest._quantiles import LeafTargets
 from boscage.leaves import Leaf
+from boscage.model.many_trees import ManyTrees
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeRegressor
-from boscage.tree import Floats
+from boscage.tree import Floats, Target
 
 
 @saveable
@@ -82,6 +87,7 @@ class ForestRegressor(Regressor, BaseForest):
     """
 
     _tree_class: ClassVar[Any] = TopDownTreeRegressor
+    _target: ClassVar[Target] = "numbers"
     _score_name: ClassVar[str] = "R²"
     oob_score_: float
     oob_prediction_: Floats
@@ -168,6 +174,70 @@ class ForestRegressor(Regressor, BaseForest):
         trees, rows = self._rows(X)
         return _plain(trees.proba(rows, 1.0, self.n_jobs))
 
+    @of_one_fit
+    def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Floats:
+        """Predict quantiles of the target, as quantile regression forests do.
+
+        In each tree the training rows in the leaf that a row reaches share a weight of 1, in proportion to their own
+        weights. A quantile is the smallest target up to which so much of the weight of all trees lies. Wider leaves
+        (``min_samples_leaf=5``) give smoother quantiles.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        quantiles : float or sequence of float, default=(0.05, 0.5, 0.95)
+            Levels in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n, q), or (n, m, q) for m outputs
+            Without the last axis if ``quantiles`` is a number.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from boscage import ForestRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = ForestRegressor(50, min_samples_leaf=5, random_state=0).fit(X[:300], y[:300])
+        >>> low, median, high = forest.predict_quantiles(X[300:]).T
+        >>> bool(((low <= median) & (median <= high)).all())
+        True
+        """
+        levels = _levels(quantiles)
+        check_is_fitted(self, "trees_")
+        kept: LeafTargets | None = self.__dict__.get("_leaf_targets")
+        if kept is None:
+            raise ValueError(
+                "This forest has kept no targets by leaf, of which quantiles are made: it needs leaf='constant', hard "
+                "tests and a fit with all rows in memory. Fit such a forest again."
+            )
+        trees, rows = self._rows(X)
+        found = kept.quantiles(trees.apply(rows, self.n_jobs), levels, self.n_jobs)
+        found = found[:, 0] if found.shape[1] == 1 else found
+        return found if np.ndim(quantiles) else found[..., 0]
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
+        """Predict an interval that holds the target with a probability, between two quantiles of equal tails.
+
+        The probability is that of the training rows near a row (see :meth:`predict_quantiles`); it is not guaranteed.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        coverage : float, default=0.9
+            Probability, in ]0, 1]; 1 gives the range of the targets.
+
+        Returns
+        -------
+        ndarray of shape (n, 2), or (n, m, 2) for m outputs
+            Lower and upper ends.
+        """
+        check_number("coverage", coverage, "a number above 0 and at most 1", 0, 1, above=True)
+        tail = (1 - float(coverage)) / 2
+        return self.predict_quantiles(X, (tail, 1 - tail))
+
     @property
     def n_outputs_(self) -> int:
         """Numbers predicted for a row."""
@@ -176,6 +246,12 @@ class ForestRegressor(Regressor, BaseForest):
     def _max_features(self) -> Any:
         found = super()._max_features()
         return 1 / 3 if self.max_features == "auto" and found == "sqrt" else found
+
+    def _kept_rows(self, trees: ManyTrees, job: Job) -> dict[str, Any]:
+        if any(tree.is_soft or tree.leaf_models is not None for tree in trees):
+            return {}
+        data = job.data
+        return {"_leaf_targets": LeafTargets.of(trees, data.X, data.y, data.weight, self.n_jobs)}
 
     def _same_target(self, data: Dataset) -> bool:
         return self.n_outputs_ == data.n_outputs
@@ -195,7 +271,10 @@ class ForestRegressor(Regressor, BaseForest):
         y_true, y_pred = data.y[seen], _plain(means)
         if callable(self.oob_score):
             return float(self.oob_score(y_true, y_pred))
-        return float(r2_score(y_true, y_pred, sample_weight=weight)) if len(y_true) > 1 else float("nan")
+        if len(y_true) < 2:
+            return float("nan")
+        exponent = -int(np.frexp(np.abs(y_true).max())[1])  # R² has no units, and squares must be numbers
+        return float(r2_score(np.ldexp(y_true, exponent), np.ldexp(y_pred, exponent), sample_weight=weight))
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the chosen parts can take."""
@@ -205,6 +284,17 @@ class ForestRegressor(Regressor, BaseForest):
         tags.target_tags.multi_output = criterion is not None and "one output" not in criterion.needs
         tags.target_tags.single_output = True
         return tags
+
+
+def _levels(quantiles: Any) -> Floats:
+    """Return levels as an array; refuse others than numbers from 0 to 1."""
+    try:
+        levels = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+    except (TypeError, ValueError):
+        levels = np.empty(0)
+    if levels.ndim != 1 or not len(levels) or not ((levels >= 0) & (levels <= 1)).all():
+        raise ValueError(f"quantiles={quantiles!r} is not allowed. Pass a number in [0, 1] or a sequence of them.")
+    return levels
 
 
 def _plain(numbers: Floats) -> Floats:

@@ -1,4 +1,7 @@
-"""Soft tests for trees with linear leaves: both sides mixed near a threshold, all models fitted again jointly."""
+"""Soft tests for trees with linear leaves: both sides mixed near a threshold, all models fitted again jointly.
+
+Refined trees have moved tests too: tests and models are fitted jointly, starting from the soft tree.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
+from boscage.leaves._numbers import weighted_quantile
 from boscage.leaves._ridge import _LEAST_REACH, _MOST_UNKNOWNS, _Rows
 from boscage.tree import LINEAR, LeafModels, Tree
 
@@ -17,12 +21,21 @@ if TYPE_CHECKING:
     from boscage.tree import Floats
 
 _BLOCK_ROWS: int = _core.BLOCK_ROWS
-_LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
+_LEAST_SPREAD, _REFINED_SPREAD = 0.02, 0.05  # of a column in a leaf, in standard deviations of all rows
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
+_UNIT_OF_TESTS = 0.3  # of the largest weight of a test
+_TEST_L2, _MODEL_L2 = 1.0, 3.0  # of refined tests and models, in units of weight and of the variance of y
+_STEPS = 60
+_SOME_REACH = 0.1  # rows that count for the range of a refined leaf
+_FAR = 3.0  # columns are scaled down to this size where tests are refined: long tails move no test far
+_TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
 
-def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool) -> Tree:
-    """Return the tree with logistic routing and jointly fitted models; the tree itself if its tests cannot be soft."""
+def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, refine: bool = False) -> Tree:
+    """Return the tree with logistic routing and jointly fitted models; the tree itself if its tests cannot be soft.
+
+    ``refine`` fits the tests too; ``strength`` does not count then.
+    """
     if tree.n_leaves == 1 or tree.is_soft or tree.leaf_models is None or (tree.feature == LINEAR).any():
         return tree
     rows = _Rows.of(job)
@@ -41,7 +54,62 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool) -> 
         linear_row=np.where(inner, np.cumsum(inner) - 1, -1),
         weights=weights,
     )
-    return fitted_jointly(soft, tree, job, rows, strength, clip)
+    return refined(soft, tree, job, rows, clip) if refine else fitted_jointly(soft, tree, job, rows, strength, clip)
+
+
+def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
+    """Fit all tests and all models jointly by L-BFGS; both are drawn to where they start."""
+    assert soft.leaf_models is not None
+    unit = _UNIT_OF_TESTS * np.abs(soft.weights * rows.spread).max(axis=1)
+    rows = rows.within(_FAR)
+    centre, spread = _local_units(hard, job, rows, _REFINED_SPREAD)
+    tests = np.column_stack([soft.weights @ rows.mean - soft.threshold[~soft.is_leaf], soft.weights * rows.spread])
+    coef, constant = _standardised(soft.leaf_models, rows)
+    at_centre = constant + np.einsum("lkd,ld->lk", coef, centre)
+    models = np.concatenate([at_centre[:, :, None], coef * spread[:, None]], axis=2)
+    settings = _core.SoftSettings()
+    settings.model_l2, settings.steps = _MODEL_L2, _STEPS
+    share = rows.weight / rows.weight.sum()
+    settings.test_l2 = _TEST_L2 * float(share @ (rows.y - share @ rows.y) ** 2 @ np.ones(rows.y.shape[1]))
+    start = _core.SoftStart(
+        soft.children_left,
+        soft.children_right,
+        np.ascontiguousarray(tests),
+        unit,
+        np.ascontiguousarray(models.reshape(len(models), -1)),
+        centre,
+        spread,
+    )
+    found = _core.fit_soft_tree(rows.Z, rows.y, rows.weight, start, settings, job.threads, job.progress)
+    inverse = np.divide(1.0, rows.spread, out=np.zeros_like(rows.spread), where=rows.spread > 0)
+    weights = found["tests"][:, 1:] * inverse
+    threshold = np.zeros(soft.node_count)
+    threshold[~soft.is_leaf] = weights @ rows.mean - found["tests"][:, 0]
+    models = found["models"].reshape(models.shape)
+    slopes = models[:, :, 1:] / spread[:, None]
+    plain, constant = rows.in_units(slopes, models[:, :, 0] - np.einsum("lkd,ld->lk", slopes, centre))
+    moved = replace(soft, weights=weights, threshold=threshold, leaf_models=LeafModels(plain, constant, None, None))
+    bounds = _wider_bounds(*_ranges(moved, job)) if clip else (None, None)
+    return replace(moved, leaf_models=LeafModels(plain, constant, *bounds))
+
+
+def _ranges(tree: Tree, job: Job) -> tuple[Floats, Floats]:
+    """Smallest and largest y of the rows that reach each leaf with some probability; of all rows if none does."""
+    y = job.data.y.reshape(len(job.data.y), -1)
+    reach = _reach(tree, job).tocsc()
+    low, high = np.tile(y.min(axis=0), (tree.n_leaves, 1)), np.tile(y.max(axis=0), (tree.n_leaves, 1))
+    for leaf in range(tree.n_leaves):
+        part = slice(reach.indptr[leaf], reach.indptr[leaf + 1])
+        mine = y[reach.indices[part][reach.data[part] >= _SOME_REACH]]
+        if len(mine):
+            low[leaf], high[leaf] = mine.min(axis=0), mine.max(axis=0)
+    return low, high
+
+
+def _wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ranges of y in the leaves and half of them beyond, within the range of all rows."""
+    room = _BEYOND * (high - low)
+    return np.maximum(low - room, low.min(axis=0)), np.minimum(high + room, high.max(axis=0))
 
 
 def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats | None, Floats]:
@@ -55,28 +123,31 @@ def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats
         members = path.indices[path.indptr[node] : path.indptr[node + 1]]
         column = int(tree.feature[node])
         z, w = rows.Z[members, column], rows.weight[members]
-        share = w / w.sum()
-        middle = share @ z
-        width = blend * float(np.sqrt(share @ (z - middle) ** 2)) * rows.spread[column]
         goes_left = np.isin(
             members, path.indices[path.indptr[tree.children_left[node]] : path.indptr[tree.children_left[node] + 1]]
         )
         low, high = float(z[goes_left].max()), float(z[~goes_left].min())
-        if not low < high or not width > 0:  # sets of categories that are not in the order of their numbers
+        if not low < high:  # sets of categories that are not in the order of their numbers
             return None, threshold
         bound = rows.mean[column] + rows.spread[column] * (low + high) / 2
         if tree.category_offset[node] < 0 and np.isfinite(tree.threshold[node]):
             bound = float(tree.threshold[node])
-        weights[line, column] = 1 / width
-        threshold[node] = bound / width
-    return weights, threshold
+        # Halfway to the nearer side's median: long tails do not widen a test.
+        cut = (low + high) / 2
+        away = [weighted_quantile(np.abs(z[side] - cut), w[side], 0.5) for side in (goes_left, ~goes_left)]
+        width = blend * _TYPICAL * min(away) * rows.spread[column]
+        if not width > 0:
+            return None, threshold
+        with np.errstate(over="ignore"):
+            weights[line, column], threshold[node] = np.divide([1.0, bound], width)
+    return weights if np.isfinite(weights).all() and np.isfinite(threshold).all() else None, threshold
 
 
 def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: float, clip: bool) -> Tree:
     """Correct the models of all leaves at once, by ridge regression on the reach of each."""
     assert soft.leaf_models is not None
     leaves, reach = soft.leaves, _reach(soft, job)
-    centre, spread, columns = _local_units(hard, job, rows)
+    centre, spread, columns = _local_columns(hard, job, rows)
     before = _answers(soft, reach, rows)
     left = np.ascontiguousarray(rows.y - before)
     gram, right = _core.joint_ridge_sums(
@@ -104,16 +175,12 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
         intercept[leaf] = step[:, leaf, 0] - slopes @ centre[leaf]
     plain, constant = rows.in_units(coef, intercept)
     models = soft.leaf_models
-    low, high = models.low, models.high
-    if clip and low is not None and high is not None:
-        least, most = low.min(axis=0), high.max(axis=0)
-        room = _BEYOND * (high - low)
-        low, high = np.maximum(low - room, least), np.minimum(high + room, most)
     # in_units adds the centre of y, which the models have already.
-    return replace(
-        soft,
-        leaf_models=LeafModels(models.coef + plain, models.intercept + constant - rows.centre, low, high),
-    )
+    bounds = (None, None) if models.low is None or models.high is None else _wider_bounds(models.low, models.high)
+    coef, intercept = models.coef + plain, models.intercept + constant - rows.centre
+    if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
+        return hard
+    return replace(soft, leaf_models=LeafModels(coef, intercept, *bounds))
 
 
 def _reach(tree: Tree, job: Job) -> Any:
@@ -134,8 +201,8 @@ def _reach(tree: Tree, job: Job) -> Any:
     return reach
 
 
-def _local_units(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt.NDArray[np.int32]]:
-    """Centre and spread of the columns in each leaf, and the columns that its correction sees: the largest terms."""
+def _local_units(tree: Tree, job: Job, rows: _Rows, least: float) -> tuple[Floats, Floats]:
+    """Centre and spread of the columns in each leaf."""
     from boscage.model.predict import apply
 
     leaf = tree.leaf_index[apply(tree, job.data.X, job.threads)]
@@ -145,8 +212,13 @@ def _local_units(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt
     for j in range(d):
         mean[:, j] = np.bincount(leaf, rows.weight * rows.Z[:, j], count) / mass
         square[:, j] = np.bincount(leaf, rows.weight * (rows.Z[:, j] - mean[leaf, j]) ** 2, count) / mass
-    spread = np.maximum(np.sqrt(square), _LEAST_SPREAD)
-    kept = int(np.clip(_MOST_UNKNOWNS // count - 1, 1, d))
+    return mean, np.maximum(np.sqrt(square), least)
+
+
+def _local_columns(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt.NDArray[np.int32]]:
+    """Centre and spread in each leaf of the columns that its correction sees, those of the largest terms, and which."""
+    mean, spread = _local_units(tree, job, rows, _LEAST_SPREAD)
+    kept = int(np.clip(_MOST_UNKNOWNS // tree.n_leaves - 1, 1, rows.Z.shape[1]))
     assert tree.leaf_models is not None
     sizes = np.abs(tree.leaf_models.coef).sum(axis=1) * rows.spread * spread
     columns = np.sort(np.argsort(-sizes, axis=1, kind="stable")[:, :kept], axis=1).astype(np.int32)
@@ -158,12 +230,16 @@ def _local_units(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt
     )
 
 
+def _standardised(models: LeafModels, rows: _Rows) -> tuple[Floats, Floats]:
+    """Models of standardised rows and of y of size 1: the inverse of `_Rows.in_units`."""
+    constant = (models.intercept + models.coef @ rows.mean - rows.centre) / rows.scale
+    return models.coef * rows.spread / rows.scale, constant
+
+
 def _answers(tree: Tree, reach: Any, rows: _Rows) -> Floats:
     """Compute what the models as they are predict for the rows, in units of size 1."""
-    models = tree.leaf_models
-    assert models is not None
-    coef = models.coef * rows.spread / rows.scale
-    constant = (models.intercept + models.coef @ rows.mean - rows.centre) / rows.scale
+    assert tree.leaf_models is not None
+    coef, constant = _standardised(tree.leaf_models, rows)
     total = np.empty((rows.Z.shape[0], coef.shape[1]))
     for start in range(0, len(total), _BLOCK_ROWS):
         part = slice(start, start + _BLOCK_ROWS)

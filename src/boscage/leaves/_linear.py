@@ -99,8 +99,8 @@ class Linear(Leaf):
         call = _core.LeafModelCall(offsets, members, weight, shares.ravel())
         call.l2, call.max_iter, call.threads = float(self.l2), int(self.max_iter), job.threads
         call.progress = job.progress
-        rows = native_rows(job.data.X)
-        coef, intercept = _core.fit_leaf_models(tree._native, *rows, sample.native(), call)
+        given: Any = (tree._native, *native_rows(job.data.X), sample.native(), call)
+        coef, intercept = _core.fit_leaf_models(*given)
         return replace(tree, leaf_value=shares, leaf_models=LeafModels(coef, intercept))
 
 

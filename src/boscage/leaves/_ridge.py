@@ -11,6 +11,7 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
+from boscage.data.targets import MOST as _MOST
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
@@ -18,14 +19,17 @@ if TYPE_CHECKING:
     from boscage.engine.grow import Job
     from boscage.tree import InputMap, Tree
 
-_LEAST_WEIGHT = 10.0
+_LEAST_WEIGHT = 5.0
 _CUTS = 32  # thresholds of a column that are compared
 _MOST_LEAVES = 64
+_RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
 _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
 _LEAST_REACH = 1e-3
-_BLENDS = ((0.0, 0.0), (0.05, 10.0), (0.1, 3.0), (0.1, 30.0), (0.2, 3.0), (0.2, 30.0))
+# What "auto" tries: blend, strength of the joint fit, whether tests are refined.
+_BLENDED = ((0.05, 10.0, False), (0.1, 3.0, False), (0.1, 30.0, False), (0.2, 3.0, False), (0.2, 30.0, False))
+_REFINED = ((0.1, 0.0, True), (0.2, 0.0, True), (0.4, 0.0, True))
 
 
 @register("leaf", "ridge")
@@ -36,10 +40,10 @@ class RidgeLeaf(Leaf):
     leaf with few rows stays near that of its parent. The columns are standardised by the node's rows; the strength of
     each regression minimises the generalised cross-validation
 
-    .. math:: \frac{\mathrm{RSS}}{(1 - c\,\mathrm{df} / n)^2}
+    .. math:: \frac{\mathrm{RSS}}{(1 - \mathrm{df} / n)^2}
 
     over no regression at all and fifteen strengths from 0.001 to 10,000, where n is the weight of the node, df the
-    effective number of parameters, a share in those of the ancestors included, and c = 1.25. A subtree is pruned unless
+    effective number of parameters, a share in those of the ancestors included. A subtree is pruned unless
     its leaves lower n times this loss, in sum, by a factor of 1 + log(64 d) / n, d being the number of columns.
 
     Parameters
@@ -51,16 +55,20 @@ class RidgeLeaf(Leaf):
         Whether tests are chosen for linear leaves, with ``splits="axis"`` and ``criterion="squared_error"``: for each
         of up to 32 thresholds of a column both sides get a ridge regression over the node's six most important
         columns, and the threshold with the least squared error wins. A tree without limits stops at 64 leaves then,
-        and leaves have at least weight 10 (ten rows). False grows the tree as for constant leaves.
-    blend : float or "auto", default=0.0
+        and leaves have at least weight 5 (five rows). False grows the tree as for constant leaves.
+    blend : float or "auto", default="auto"
         Above 0 the tests of the tree become soft: where a test compares with a threshold, the models of both sides are
-        mixed over about ``blend`` standard deviations of the tested column in the node (logistic routing), and the
-        models of all leaves are fitted again jointly. Predictions become continuous and on most data more accurate;
-        rows no longer follow one path. "auto" takes of hard tests and five soft ones what has the least squared error
-        on rows that were held out: another tree is grown without them. Only for trees of axis tests.
+        mixed (logistic routing) over ``blend`` times the typical distance of the node's rows from the threshold, and
+        the models of all leaves are fitted again jointly. Predictions become continuous; rows no longer follow one
+        path. "auto" takes of hard tests and several soft ones what has the least squared error on rows that were held
+        out: other trees are grown without them. 0 keeps hard tests. Only trees of axis tests become soft.
+    refine : bool or "auto", default="auto"
+        Whether the tests of a soft tree are fitted too: starting from the soft tree, all tests and all models minimise
+        the squared error jointly (60 steps of L-BFGS, both drawn to where they start). Tests then combine columns.
+        "auto" does so if ``blend="auto"``. False keeps one column in each test.
     clip : bool, default=True
-        Whether predictions are kept within the range of y in the leaf; with ``blend`` within the range of all rows
-        and half of it beyond that of the leaf.
+        Whether predictions are kept within the range of y in the leaf; of soft tests within the range of all rows and
+        half of it beyond that of the leaf.
 
     Notes
     -----
@@ -75,10 +83,10 @@ class RidgeLeaf(Leaf):
     Examples
     --------
     >>> import numpy as np
-    >>> from boscage import TopDownTreeRegressor
+    >>> from boscage import RidgeLeaf, TopDownTreeRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
     >>> y = np.where(X[:, 0] > 0, 3 * X[:, 1], -X[:, 1])
-    >>> tree = TopDownTreeRegressor(leaf="linear", max_leaf_nodes=2).fit(X, y)
+    >>> tree = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0), max_leaf_nodes=2).fit(X, y)
     >>> tree.tree_.leaf_models.coef[:, 0].round(1) + 0.0
     array([[ 0., -1.],
            [ 0.,  3.]])
@@ -89,11 +97,18 @@ class RidgeLeaf(Leaf):
     strength = 10.0  # of the penalty of a joint fit
 
     def __init__(
-        self, l2: float | str = "auto", *, grow: bool = True, blend: float | str = 0.0, clip: bool = True
+        self,
+        l2: float | str = "auto",
+        *,
+        grow: bool = True,
+        blend: float | str = "auto",
+        refine: bool | str = "auto",
+        clip: bool = True,
     ) -> None:
         self.l2 = l2
         self.grow = grow
         self.blend = blend
+        self.refine = refine
         self.clip = clip
 
     def check(self) -> None:
@@ -103,12 +118,16 @@ class RidgeLeaf(Leaf):
                 self._check_real(name, low=0, otherwise="'auto'")
         for name in ("grow", "clip"):
             self._check_choice(name, (True, False))
+        self._check_choice("refine", ("auto", True, False))
+        if self.refine is True and self.blend == 0:
+            self._refuse("refine", "False or 'auto' with blend=0: hard tests are not refined")
 
     def candidates(self) -> list[Leaf]:
-        """Return one leaf for each blend to be tried."""
+        """Return one leaf for each way to be tried: hard tests, soft ones, refined ones."""
         if self.blend != "auto":
             return [self]
-        return [_Blended(self.l2, self.grow, blend, self.clip, strength) for blend, strength in _BLENDS]
+        ways = _BLENDED if self.refine is False else _REFINED
+        return [_Way(self, *way) for way in ((0.0, 0.0, False), *ways)]
 
     def leaf_values(self, tree: Nodes) -> None:
         """Return None: constants stay those of the tree, beside the models."""
@@ -157,7 +176,7 @@ class RidgeLeaf(Leaf):
             return tree
         from boscage.leaves._blend import blended
 
-        return blended(tree, job, float(self.blend), self.strength, self.clip)
+        return blended(tree, job, float(self.blend), self.strength, self.clip, refine=self.refine is True)
 
     def refit(self, tree: Tree, job: Job) -> Tree:
         """Fit the models of a tree again; its tests stay, soft ones too."""
@@ -192,17 +211,19 @@ class RidgeLeaf(Leaf):
 
         nodes = order[tree.leaves]
         coef, intercept = rows.in_units(found["coef"][nodes], found["intercept"][nodes])
+        bad = ~(np.isfinite(coef).all(axis=2) & (np.abs(intercept) <= _MOST))
+        coef[bad], intercept[bad] = 0.0, rows.number(found["value"][nodes])[bad]
         bounds = [rows.number(found[name][nodes]) for name in ("low", "high")] if self.clip else [None, None]
         models = LeafModels(coef, intercept, *bounds)
         schema: Schema = replace(tree.schema, spread=rows.spread)
         return replace(tree, schema=schema, input_map=rows.map, leaf_models=models)
 
 
-class _Blended(RidgeLeaf):
-    """A ridge leaf with the strength of its joint fit: what validation compares."""
+class _Way(RidgeLeaf):
+    """A ridge leaf whose choices are made, with the strength of its joint fit: what validation compares."""
 
-    def __init__(self, l2: float | str, grow: bool, blend: float, clip: bool, strength: float) -> None:
-        super().__init__(l2, grow=grow, blend=blend, clip=clip)
+    def __init__(self, leaf: RidgeLeaf, blend: float, strength: float, refine: bool) -> None:
+        super().__init__(leaf.l2, grow=leaf.grow, blend=blend, refine=refine, clip=leaf.clip)
         self.strength = strength
 
     def candidates(self) -> list[Leaf]:
@@ -251,28 +272,36 @@ class _Rows:
         Z = np.ascontiguousarray(Z, np.float64)
         offset, codes = _category_means(data.n_categories, Z, y[:, 0], weight)
         present = ~np.isnan(Z)
+        exponent = _to_moderate_size(Z)
         mass = share @ present
         mean = np.divide(share @ np.where(present, Z, 0.0), mass, out=np.zeros(Z.shape[1]), where=mass > 0)
         Z = np.where(present, Z, mean) if not present.all() else Z
-        with np.errstate(over="ignore", invalid="ignore"):
-            Z -= mean
-            size = np.abs(Z).max(axis=0)
-            unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
-            spread = unit * np.sqrt(share @ (Z / unit) ** 2)
-        good = np.isfinite(spread) & (spread > 0)
-        Z /= np.where(good, spread, 1.0)
+        Z -= mean
+        size = np.abs(Z).max(axis=0)
+        unit = np.where(size > 0, size, 1.0)
+        spread = unit * np.sqrt(share @ (Z / unit) ** 2)
+        Z /= np.where(spread > 0, spread, 1.0)
+        # A column counts as constant where floats have no number for its spread, or for its inverse.
+        given = _ldexp(spread, exponent)
+        good = np.isfinite(given) & (given >= np.finfo(np.float64).tiny)
         Z[:, ~good] = 0.0
+        mean = np.clip(_ldexp(mean, exponent), *_RANGE)  # shares may add up to a little more than 1
         return _Rows(
             np.ascontiguousarray(Z),
             y,
             np.ascontiguousarray(weight, np.float64),
             mean,
-            np.where(good, spread, 0.0),
+            np.where(good, given, 0.0),
             centre,
             scale,
             InputMap(fill=mean, code_offset=offset, codes=codes),
             np.asarray(~present.all(axis=0)),
         )
+
+    def within(self, size: float) -> _Rows:
+        """Return the same rows with columns scaled down that hold larger numbers."""
+        factor = np.minimum(1.0, size / np.maximum(np.abs(self.Z).max(axis=0), size))
+        return self if (factor == 1).all() else replace(self, Z=self.Z * factor, spread=self.spread / factor)
 
     def sends_missing_left(self, found: dict[str, Any], node: int, column: int, bound: float) -> bool:
         """Whether missing values go left: with the column's mean, or to the heavier side where there were none."""
@@ -282,16 +311,33 @@ class _Rows:
         return bool(weight[found["children_left"][node]] > weight[found["children_right"][node]])
 
     def in_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
-        """Turn models of standardised rows into models of x and y."""
-        inverse = np.divide(1.0, self.spread, out=np.zeros_like(self.spread), where=self.spread > 0)
-        plain: Floats = coef * inverse * self.scale
-        constant: Floats = intercept * self.scale + self.centre - np.einsum("lkd,d->lk", plain, self.mean)
+        """Turn models of standardised rows into models of x and y; not finite where floats have no such numbers."""
+        inverse = np.zeros_like(self.spread)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            np.divide(1.0, self.spread, out=inverse, where=self.spread > 0)
+            plain: Floats = coef * inverse * self.scale
+            constant: Floats = intercept * self.scale + self.centre - np.einsum("lkd,d->lk", plain, self.mean)
         return plain, constant
 
     def number(self, y: Floats) -> Floats:
         """Turn numbers of size 1 into units of y."""
-        result: Floats = np.clip(y * self.scale + self.centre, -1e300, 1e300)
+        result: Floats = np.clip(y * self.scale + self.centre, -_MOST, _MOST)
         return result
+
+
+def _to_moderate_size(Z: Floats) -> npt.NDArray[np.int64]:
+    """Divide columns of very large or small numbers by powers of two, in place; return the exponents."""
+    size = np.fmax(np.fmax.reduce(Z, axis=0, initial=0.0), -np.fmin.reduce(Z, axis=0, initial=0.0))
+    exponent = np.where((size > 0) & ((size < 1e-140) | (size > 1e140)), np.frexp(size)[1], 0).astype(np.int64)
+    for column in np.flatnonzero(exponent).tolist():
+        Z[:, column] = _ldexp(Z[:, column], -exponent[column])
+    return exponent
+
+
+def _ldexp(numbers: Floats, exponent: Any) -> Floats:
+    with np.errstate(over="ignore", under="ignore"):
+        found: Floats = np.ldexp(numbers, exponent)
+    return found
 
 
 def _category_means(

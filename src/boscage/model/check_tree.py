@@ -265,7 +265,7 @@ def _check_input_map(input_map: InputMap, schema: Schema) -> None:
         _fail("input_map.codes", f"expected one dimension, got shape {codes.shape}")
     _require_finite(codes, "input_map.codes")
     good = (offset == -1) | ((offset >= 0) & (offset <= codes.size - schema.n_categories))
-    _require(good, "input_map.code_offset", f"must be -1 or leave room in the {codes.size} codes", offset)
+    _require(good, "input_map.code_offset", f"must be -1 or lie within the {codes.size} codes", offset)
     good = (offset == -1) | (schema.n_categories > 0)
     _require(good, "input_map.code_offset", "must be -1 for a numeric column", offset)
 

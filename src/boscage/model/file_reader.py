@@ -27,6 +27,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "U64": np.dtype("<u8"),
     "U32": np.dtype("<u4"),
+    "U16": np.dtype("<u2"),
     "U8": np.dtype("u1"),
     "BOOL": np.dtype("?"),
 }

@@ -84,3 +84,12 @@ class ManyTrees(Sequence[Tree]):
 
     def _threads(self, X: Any, n_jobs: int | None) -> int:
         return thread_count(n_jobs, X.shape[0] * len(self.trees))
+
+
+def sharpened(proba: Floats, exponent: float) -> Floats:
+    """Return probabilities raised to a power and divided by their sum."""
+    if exponent == 1.0:
+        return proba
+    raised: Floats = proba**exponent
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised

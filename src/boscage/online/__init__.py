@@ -14,6 +14,8 @@ from boscage.files import saveable
 from boscage.online._base import OnlineClassifier
 from boscage.online._checks import row_batch
 
+__all__ = ["LOMTreeClassifier", "OnlineTreeClassifier"]
+
 # While more than a share of the classes is overdue, scores get a head start, a factor of the logarithm of a class's
 # present share. Share and factor of centred and of unit rows, chosen on validation rows by benchmarks/tune_online.py.
 _FLOOD = {True: (0.75, 0.5), False: (0.5, 1.0)}

@@ -8,7 +8,10 @@ import numpy as np
 from scipy import sparse
 
 from boscage.model import predict as _predict
+from boscage.model.many_trees import sharpened
 from boscage.tree import LINEAR, Floats, Tree
+
+_NODES = 32  # of the quadrature for calibrated probabilities
 
 
 class Contributions(NamedTuple):
@@ -63,6 +66,27 @@ def contributions(tree: Tree, x: Floats) -> Contributions:
         columns += shares.T @ change
         base += (1 - shares.sum(axis=1).round()) @ change  # of tests without a column
     return Contributions(value[0] + base, columns)
+
+
+def sharpened_contributions(mean: Contributions, exponent: float) -> Contributions:
+    r"""Carry contributions over to the calibrated probabilities :math:`g_k(q) = q_k^t / \sum_m q_m^t`.
+
+    On the straight line from the base q to the prediction, column j moves :math:`g_k` by the integral of
+    :math:`\sum_m \partial g_k / \partial q_m \, c_{jm}`. These sum to the prediction again.
+    """
+    end = mean.base + mean.columns.sum(axis=0)
+    base, answer = sharpened(np.stack([mean.base, end]), exponent)
+    places, weights = np.polynomial.legendre.leggauss(_NODES)
+    columns = np.zeros_like(mean.columns)
+    for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
+        q = np.maximum(mean.base + place * (end - mean.base), np.finfo(float).tiny)
+        g = sharpened(q[None, :], exponent)[0]
+        relative = mean.columns / q
+        columns += weight * exponent * g * (relative - (relative @ g)[:, None])
+    # What the quadrature misses, in proportion to what it found.
+    missed = answer - base - columns.sum(axis=0)
+    shares = _normalised(np.abs(columns).T, np.abs(mean.columns).T).T
+    return Contributions(base + missed * (1 - shares.sum(axis=0).round()), columns + shares * missed)
 
 
 def _normalised(parts: Floats, otherwise: Floats) -> Floats:

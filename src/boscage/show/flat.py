@@ -136,7 +136,7 @@ def _distinct_maps(trees: tuple[Tree, ...]) -> tuple[list[InputMap], Int64s]:
 
 
 def _joined_weights(trees: tuple[Tree, ...]) -> Any:
-    """Weights of all trees, as wide as the widest; sparse where that takes less room."""
+    """Weights of all trees, as wide as the widest; sparse where that takes less memory."""
     width = max(tree.n_columns for tree in trees)
     parts = [sparse.csr_array(tree.weights) for tree in trees]
     for part in parts:

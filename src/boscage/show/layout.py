@@ -17,7 +17,7 @@ def tidy_positions(left: Numbers, right: Numbers, widths: Floats) -> Floats:
     left, right : arrays of int
         Children, −1 at a leaf; children come after their parents.
     widths : array of float
-        Room each node takes, its margin included.
+        Space each node takes, its margin included.
 
     Returns
     -------

@@ -148,7 +148,8 @@ class StochasticLinear(SplitFamily):
                 f"StochasticLinear(lookahead=True) needs d² numbers per class, too many for X with {X.shape[1]} "
                 f"columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
             )
-        arrays = _core.grow_stochastic(*_native_rows(X), self.native_settings(job))
+        given: Any = (*_native_rows(X), self.native_settings(job))
+        arrays = _core.grow_stochastic(*given)
         spread = None if self.scale == "standard" else _deviations(X, job)
         return self._tree(arrays, job, spread)
 
@@ -300,14 +301,15 @@ def solve_split(
     labels = np.asarray(y, dtype=np.intp)
     weight = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     is_class = (labels[:, None] == np.arange(max(2, labels.max() + 1))) * (weight / weight.sum())[:, None]
-    mass, sums = is_class.sum(axis=0), np.ascontiguousarray(is_class.T @ rows)
+    # Plain sums in place of matrix products, whose last digits depend on the BLAS and the processor.
+    mass, sums = is_class.sum(axis=0), np.einsum("nk,nd->kd", is_class, rows)
     # Differences from the mean row, and 1 − ‖a‖², from the rows: the sums alone lose digits where all rows are alike.
     mean = sums.sum(axis=0)
     away = rows - mean
-    centred = np.ascontiguousarray(is_class.T @ away)
-    spread = float(is_class.sum(axis=1) @ (1 - (rows**2).sum(axis=1) + (away**2).sum(axis=1)))
+    centred = np.einsum("nk,nd->kd", is_class, away)
+    spread = float(np.sum(is_class.sum(axis=1) * (1 - (rows**2).sum(axis=1) + (away**2).sum(axis=1))))
     w: Floats = _core.solve_stochastic(mass, sums, native_criterion(part), search, float(epsilon), (centred, spread))
     w = w if len(w) else np.zeros(rows.shape[1])
-    right = (mass + sums @ w) / 2
+    right = (mass + (sums * w).sum(axis=1)) / 2
     value = (part.total(mass) - part.gain(mass, right)) / part.unit
     return SplitSolution(w, float(value))

@@ -37,19 +37,21 @@ def ensemble_model(model: Exported, *, dtype: str, compute: str, inputs: str) ->
     types = {"float32": TensorProto.FLOAT, "float64": TensorProto.DOUBLE}
     by_column = are_columns(model, inputs)
     described, given = write_inputs(graph, model, dtype, by_column)
-    X = given if dtype == compute else graph.op("Cast", given, to=types[compute])
-    answer = _average(graph, model, X)
+    answer = _average(graph, model, _Rows(graph, given, np.dtype(dtype)))
     n_or_width = ["n"] if model.classes is None and model.width == 1 else ["n", model.width]
     if model.classes is None:
         if model.width == 1:
             answer = graph.op("Squeeze", answer, graph.constant("axis_1", np.array([1], np.int64)))
-        graph.op("Identity", answer, name="prediction")
+        graph.named(answer, "prediction")
         outputs = [helper.make_tensor_value_info("prediction", types[compute], n_or_width)]
     else:
-        graph.op("Identity", answer, name="probabilities")
+        graph.named(answer, "probabilities")
         best = graph.op("ArgMax", "probabilities", axis=1, keepdims=0)
         labels, label_type = _labels(model.classes)
-        graph.op("Gather", graph.constant("classes", labels), best, name="label")
+        if label_type == TensorProto.INT64 and np.array_equal(labels, np.arange(len(labels))):
+            graph.named(best, "label")
+        else:
+            graph.op("Gather", graph.constant("classes", labels), best, name="label")
         outputs = [
             helper.make_tensor_value_info("label", label_type, ["n"]),
             helper.make_tensor_value_info("probabilities", types[compute], n_or_width),
@@ -58,13 +60,34 @@ def ensemble_model(model: Exported, *, dtype: str, compute: str, inputs: str) ->
     return graph.model(described, outputs, _metadata(model, by_column), about)
 
 
-def _average(graph: GraphWriter, model: Exported, X: str) -> str:
+class _Rows:
+    """The rows as they come in, and in the type of the computation where that is asked for."""
+
+    def __init__(self, graph: GraphWriter, given: str, dtype: np.dtype[Any]) -> None:
+        self._graph, self.given, self.dtype = graph, given, dtype
+        self._cast = given if dtype == graph.real else ""
+
+    @property
+    def cast(self) -> str:
+        from onnx import helper
+
+        self._cast = self._cast or self._graph.op(
+            "Cast", self.given, to=helper.np_dtype_to_tensor_dtype(self._graph.real)
+        )
+        return self._cast
+
+    def narrow(self) -> tuple[str, np.dtype[Any]]:
+        """Rows in the narrower of the two types, and the type."""
+        return (self.given, self.dtype) if self.dtype == np.float32 else (self.cast, self._graph.real)
+
+
+def _average(graph: GraphWriter, model: Exported, rows: _Rows) -> str:
     """Mean of what the trees predict: rows × outputs."""
     total = ""
     for number, tree in enumerate(model.trees):
         _check_depth(tree)
         graph.prefix = f"tree_{number}_" if len(model.trees) > 1 else ""
-        found = _soft(graph, tree, X) if tree.is_soft and tree.n_leaves > 1 else _hard(graph, tree, X)
+        found = _soft(graph, tree, rows.cast) if tree.is_soft and tree.n_leaves > 1 else _hard(graph, tree, rows)
         total = graph.op("Add", total, found) if total else found
     graph.prefix = ""
     mean = total if len(model.trees) == 1 else graph.op("Div", total, graph.number(float(len(model.trees))))
@@ -264,10 +287,11 @@ def _all_models(graph: GraphWriter, tree: Tree, plain: str) -> str:
 # Hard trees.
 
 
-def _hard(graph: GraphWriter, tree: Tree, X: str) -> str:
-    plain = "" if tree.leaf_models is None and not tree.weights.shape[0] else _plain(graph, tree, X)
+def _hard(graph: GraphWriter, tree: Tree, rows: _Rows) -> str:
+    plain = "" if tree.leaf_models is None and not tree.weights.shape[0] else _plain(graph, tree, rows.cast)
     if _suits_operator(tree):
-        return _leaf_output(graph, tree, _leaf_by_operator(graph, tree, X), plain)
+        return _leaf_output(graph, tree, _leaf_by_operator(graph, tree, *rows.narrow()), plain)
+    X = rows.cast
     seen = _seen(graph, tree, plain) if tree.weights.shape[0] else None
     scores = _scores(graph, tree, seen) if seen is not None and tree.weights.shape[0] <= _MANY_TESTS else None
     node = _root(graph, X)
@@ -285,8 +309,8 @@ def _suits_operator(tree: Tree) -> bool:
     return has_tests and tree.n_leaves <= _MOST_LEAVES
 
 
-def _leaf_by_operator(graph: GraphWriter, tree: Tree, X: str) -> str:
-    """Find the number of each row's leaf."""
+def _leaf_by_operator(graph: GraphWriter, tree: Tree, X: str, real: np.dtype[Any]) -> str:
+    """Find the number of each row's leaf; the operator compares numbers of one type."""
     from onnx import TensorProto, numpy_helper
 
     nodes = _operator_nodes(tree)
@@ -295,8 +319,8 @@ def _leaf_by_operator(graph: GraphWriter, tree: Tree, X: str) -> str:
         f"nodes_{name}": array.tolist() for name, array in nodes.items() if name not in ("values", "leaf")
     }
     n = len(leaves)
-    values, numbers = narrowed(nodes["values"], graph.real), nodes["leaf"][leaves].astype(graph.real)
-    if graph.real == np.float64:
+    values, numbers = narrowed(nodes["values"], real), nodes["leaf"][leaves].astype(real)
+    if real == np.float64:
         attributes["nodes_values_as_tensor"] = numpy_helper.from_array(values, "values")
         attributes["target_weights_as_tensor"] = numpy_helper.from_array(numbers, "numbers")
     else:

@@ -41,6 +41,12 @@ class GraphWriter:
         self.nodes.append(helper.make_node(kind, list(inputs), [output], **attributes))
         return output
 
+    def named(self, output: str, name: str) -> str:
+        """Give the output of the last operator a name; others cannot have used it yet."""
+        assert self.nodes[-1].output[0] == output
+        self.nodes[-1].output[0] = name
+        return name
+
     def ml_op(self, kind: str, *inputs: str, opset: int = 3, **attributes: Any) -> str:
         """Add an operator of the machine-learning domain, which the model then needs in that version."""
         self._ml_opset = max(self._ml_opset, opset)

@@ -1,0 +1,1 @@
+"""LOMtree: fits, and Vowpal Wabbit beside them."""

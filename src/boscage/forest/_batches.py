@@ -1,0 +1,107 @@
+"""Fitting a forest in batches: see `boscage.forest._passes`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from boscage.base.component import check_compatible, data_fact
+from boscage.base.progress import Progress
+from boscage.base.threads import n_threads
+from boscage.data.weights import sum_value
+from boscage.engine.batch_fits import BatchMethods
+from boscage.engine.finish import Finish
+from boscage.engine.grow import Job, Limits, with_given_weights
+from boscage.engine.top_down import seed_of
+from boscage.forest._bags import Bags, out_of_bag_trees
+from boscage.model.many_trees import ManyTrees
+from boscage.tree import Floats, Int64s, Tree
+
+
+class ForestBatches(BatchMethods):
+    """Fit and prediction of forests in batches."""
+
+    bootstrap: bool | str
+    max_samples: Any
+    n_estimators: int
+    random_state: Any
+    ccp_alpha: float
+
+    def _batch_parts(self) -> dict[str, Any]:
+        forest: Any = self
+        forest._check_settings()
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample":
+            raise ValueError(
+                "class_weight='balanced_subsample' weighs the classes of each bag and needs all rows in memory. Pass "
+                "class_weight='balanced', or call fit."
+            )
+        parts: dict[str, Any] = forest._tree()._parts("fit_batches", forest=True)
+        return parts
+
+    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+        from boscage.batches.survey import schema_data
+        from boscage.forest._passes import BagSurvey, SharedPasses
+
+        forest: Any = self
+        tree, data = forest._tree(), schema_data(passes.survey)
+        check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=tree._target))
+        job: Job = tree._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
+        earlier = forest._earlier(job)
+        seed = seed_of(self.random_state) if earlier is None else earlier.seed
+        bags = Bags.of(seed, passes.n_rows, self.bootstrap, self.max_samples)
+        forest._check_out_of_bag(bags)
+        numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
+        mass = float(passes.n_rows)
+        if passes.is_weighted:
+            mass = sum_value(passes.collect(BagSurvey()).total)
+        limits = tree._limits(passes.n_rows, mass)
+        finish = Finish(self.ccp_alpha, None, parts["leaf"], False)
+
+        def grow(number: int, own: Any) -> Tree:
+            part = replace(job, seed=bags.tree_seed(number), threads=1)
+            grown = parts["splits"].grow_in_passes(part, own, lambda weight: limits.for_share(weight / mass))
+            return with_given_weights(finish(grown, part), job)
+
+        trees: list[Tree] = []
+        if len(numbers):
+            with Progress("growing trees", self.verbose, len(numbers)) as progress:
+                shared = SharedPasses(passes, bags, numbers, n_threads(self.n_jobs))
+                trees = shared.grow(grow, progress.callback or _nothing)
+
+        def one_leaf() -> Tree:
+            grown: Tree = parts["splits"].grow_in_passes(job, passes, lambda weight: Limits(max_leaf_nodes=1))
+            return grown
+
+        found = forest._of_one_schema(trees, job.data, earlier, one_leaf)
+        seen: dict[str, Any] = {}
+        facts = forest._out_of_bag(bags, partial(_means, found, bags, passes, self.n_jobs, seen), job.data, seen)
+        forest._publish(job.data, trees_=found, _seed=seed, _n_rows=passes.n_rows, **facts)
+
+
+def _means(
+    trees: ManyTrees, bags: Bags, passes: Any, n_jobs: int | None, seen: dict[str, Any]
+) -> tuple[Floats, Int64s]:
+    """Return the mean prediction of the trees that have not seen a row and their number; y and weights in `seen`."""
+    plans = [bags.plan(number) for number in range(len(trees))]
+    means, counts, targets, weights = [], [], [], []
+    first = 0
+    for rows in passes.walk():
+        drawn = [plan.counts(first, first + len(rows)) for plan in plans]
+        bits = np.stack([np.packbits(np.asarray(line) == 0, bitorder="little") for line in drawn])
+        count = out_of_bag_trees(bits, len(rows))
+        with np.errstate(invalid="ignore"):
+            means.append(trees.sums(np.ascontiguousarray(rows.X), bits, n_jobs) / count[:, None])
+        counts.append(count)
+        targets.append(rows.y.copy())
+        weights.append(rows.weight.copy())
+        first += len(rows)
+    weight = np.concatenate(weights)
+    seen |= {"y": np.concatenate(targets), "weight": weight if len(weight) else None}
+    return np.concatenate(means), np.concatenate(counts)
+
+
+def _nothing(done: int) -> None:
+    """Show nothing."""

@@ -1,0 +1,205 @@
+"""Trees and forests of any finite numbers: rows, weights and targets from the whole range of floats.
+
+The same as test_numbers.py for targets that are numbers and for forests; ``BOSCAGE_EXAMPLES`` sets the number of cases.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from sklearn.base import clone
+
+import boscage
+from boscage import (
+    Axis,
+    Constant,
+    ForestClassifier,
+    ForestRegressor,
+    Gamma,
+    Quantile,
+    RidgeLeaf,
+    StochasticLinear,
+    TopDownTreeRegressor,
+    Tweedie,
+)
+from strategies import wide_data, wide_numbers
+from test_numbers import SETTINGS
+
+FEWER = settings(SETTINGS, max_examples=max(1, SETTINGS.max_examples // 2))
+BY_SUMS = ("squared_error", "poisson", Gamma(), Tweedie(1.5))
+BY_RANKS = ("absolute_error", Quantile(0.1))
+CONSTANTS = ("constant", "mean", "median", Constant(shrinkage=10.0))
+LINEAR = ("linear", RidgeLeaf(0.0, grow=False), RidgeLeaf(clip=False), RidgeLeaf(blend=0.1))
+# family: criteria, leaves
+FAMILIES = {
+    "axis": (Axis(), BY_SUMS + BY_RANKS, CONSTANTS + LINEAR),
+    "axis, bins": (Axis(max_bins=16), BY_SUMS + BY_RANKS, CONSTANTS),
+    "oc1": ("oc1", BY_SUMS, CONSTANTS + LINEAR),
+    "cart_lc": ("cart_lc", BY_SUMS, CONSTANTS + LINEAR),
+    "stochastic": (StochasticLinear(), BY_SUMS[:1], CONSTANTS),
+}
+FORESTS = {
+    "mixed": ("mixed", BY_SUMS, CONSTANTS + LINEAR[:2]),
+    "axis": ("axis", BY_SUMS + BY_RANKS, CONSTANTS),
+}
+
+
+def draw_job(rng, n, family):
+    """A criterion and a leaf of the family, and numbers they can take; sometimes two outputs."""
+    splits, criteria, leaves = family
+    criterion, leaf = criteria[rng.integers(len(criteria))], leaves[rng.integers(len(leaves))]
+    is_positive = criterion == "poisson" or isinstance(criterion, (Gamma, Tweedie))
+    y = wide_numbers(rng, n, positive=is_positive)
+    if criterion == "squared_error" and splits in ("mixed", "axis") and rng.random() < 0.3:
+        y = np.column_stack([y, wide_numbers(rng, n)])
+    parts = {"splits": splits, "criterion": criterion, "leaf": leaf, "max_leaf_nodes": 6, "random_state": 0}
+    return y, parts
+
+
+def check_model(model, X, y, leaf, folder):
+    """Finite numbers on rows seen and unseen, in the range of y where leaves are constants, and in a file too."""
+    for tree in model.trees_ if hasattr(model, "trees_") else [model.tree_]:
+        tree.check()
+    found = model.predict(X)
+    assert np.isfinite(found).all()
+    assert np.isfinite(model.feature_importances_).all()
+    if leaf in CONSTANTS:
+        low, high = y.min(axis=0), y.max(axis=0)
+        room = 1e-12 * np.maximum(np.abs(low), np.abs(high))
+        assert ((found >= low - room) & (found <= high + room)).all()
+    unseen = np.random.default_rng(0).uniform(-1, 1, (8, X.shape[1])) * np.finfo(X.dtype).max
+    assert np.isfinite(model.predict(unseen.astype(X.dtype))).all()
+    model.save(folder / "model.boscage")
+    np.testing.assert_array_equal(boscage.load(folder / "model.boscage").predict(X), found)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_fit_of_numbers_gives_a_whole_tree(family, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+
+    @SETTINGS
+    @given(wide_data())
+    def check(problem):
+        X, _, w, rng = problem
+        y, parts = draw_job(rng, len(X), FAMILIES[family])
+        model = TopDownTreeRegressor(**parts).fit(X, y, sample_weight=w)
+        check_model(model, X, y, parts["leaf"], folder)
+        assert np.isfinite(model.trajectory_["error"]).all()
+        assert TopDownTreeRegressor(**parts, n_jobs=2).fit(X, y, sample_weight=w).tree_ == model.tree_
+        if model.tree_.routing == "hard":
+            counts = np.bincount(model.apply(X), minlength=model.tree_.node_count)
+            leaves = model.tree_.is_leaf
+            np.testing.assert_array_equal(counts[leaves], model.tree_.n_node_samples[leaves])
+
+    check()
+
+
+@pytest.mark.parametrize("family", FORESTS)
+def test_every_fit_gives_a_whole_forest_of_numbers(family, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+
+    @FEWER
+    @given(wide_data())
+    def check(problem):
+        X, _, w, rng = problem
+        y, parts = draw_job(rng, len(X), FORESTS[family])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # rows that no tree has left out
+            model = ForestRegressor(3, oob_score=True, **parts).fit(X, y, sample_weight=w)
+        check_model(model, X, y, parts["leaf"], folder)
+
+    check()
+
+
+@pytest.mark.parametrize("splits", ["mixed", "axis", "wodt", "stochastic"])
+def test_every_fit_gives_a_whole_forest_of_classes(splits, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+
+    @FEWER
+    @given(wide_data())
+    def check(problem):
+        X, y, w, _ = problem
+        model = ForestClassifier(3, splits, max_leaf_nodes=6, random_state=0).fit(X, y, sample_weight=w)
+        for tree in model.trees_:
+            tree.check()
+        proba = model.predict_proba(X)
+        np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-6)
+        assert (proba >= 0).all()
+        assert np.isfinite(model.feature_importances_).all()
+        model.save(folder / "m")
+        np.testing.assert_array_equal(boscage.load(folder / "m").predict_proba(X), proba)
+
+    check()
+
+
+@pytest.mark.parametrize("family", ["axis, bins", "stochastic"])
+def test_batches_of_numbers_give_the_same_bytes(family):
+    @FEWER
+    @given(wide_data())
+    def check(problem):
+        X, _, w, rng = problem
+        y, parts = draw_job(rng, len(X), FAMILIES[family][:2] + (("constant",),))
+        if parts["criterion"] in BY_RANKS:
+            parts["criterion"] = "squared_error"
+        arrays = (X, y) if w is None else (X, y, w)
+        cut = len(y) // 2
+        batches = [tuple(a[part] for a in arrays) for part in (slice(cut), slice(cut, None)) if len(y[part])]
+        tree = TopDownTreeRegressor(**parts).fit_batches(batches).tree_
+        assert tree == TopDownTreeRegressor(**parts).fit(X, y, sample_weight=w).tree_
+
+    check()
+
+
+@pytest.mark.parametrize("exponent", [-900, -60, 60, 900])
+@pytest.mark.parametrize("splits", ["axis", "oc1", "cart_lc", "stochastic"])
+def test_targets_times_powers_of_two_scale_predictions(splits, exponent, rng):
+    X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
+    parts = {"splits": splits, "max_leaf_nodes": 8, "random_state": 0}
+    plain = TopDownTreeRegressor(**parts).fit(X, y)
+    scaled = TopDownTreeRegressor(**parts).fit(X, np.ldexp(y, exponent))
+    np.testing.assert_array_equal(scaled.tree_.threshold, plain.tree_.threshold)
+    np.testing.assert_array_equal(scaled.predict(X), np.ldexp(plain.predict(X), exponent))
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0, 1e300, 5e-324])
+@pytest.mark.parametrize("estimator", [TopDownTreeRegressor(), ForestRegressor(5, "axis", random_state=0)], ids=repr)
+def test_a_constant_output_does_not_disturb_the_others(estimator, constant, rng):
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(float)
+    alone = clone(estimator).fit(X, y).predict(X)
+    both = clone(estimator).fit(X, np.column_stack([y, np.full(60, constant)])).predict(X)
+    np.testing.assert_array_equal(both[:, 0], alone)
+    assert (both[:, 1] == constant).all()
+
+
+def test_an_output_far_narrower_than_another_stays_in_its_range(rng):
+    X = rng.normal(size=(40, 2))
+    y = np.column_stack([1e300 * np.sign(X[:, 0]), 1e-300 * X[:, 1]])
+    found = TopDownTreeRegressor().fit(X, y).predict(X)
+    np.testing.assert_array_equal(found[:, 0], y[:, 0])
+    assert (found[:, 1] >= y[:, 1].min()).all()
+    assert (found[:, 1] <= y[:, 1].max()).all()
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e160, 1e300])
+def test_linear_leaves_of_numbers_do_not_depend_on_the_size_of_columns(scale, rng):
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0, X @ [1, 2, -1], X[:, 1])
+    plain = TopDownTreeRegressor(leaf="linear").fit(X, y).predict(X)
+    scaled = TopDownTreeRegressor(leaf="linear").fit(X * scale, y).predict(X * scale)
+    np.testing.assert_allclose(scaled, plain, atol=1e-6)
+
+
+def test_a_leaf_whose_slope_is_no_float_predicts_its_mean(rng):
+    X = rng.normal(size=(60, 1)) * 1e-200
+    y = 1e200 * np.sign(X[:, 0])
+    model = TopDownTreeRegressor(leaf=RidgeLeaf(clip=False), max_leaf_nodes=2).fit(X, y)
+    assert np.isfinite(model.tree_.leaf_models.coef).all()
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_a_file_keeps_the_quantile(tmp_path, rng):
+    X = rng.normal(size=(30, 2))
+    TopDownTreeRegressor(criterion=Quantile(0.9)).fit(X, X[:, 0]).save(tmp_path / "m")
+    assert boscage.load(tmp_path / "m").criterion == Quantile(0.9)
