@@ -324,7 +324,7 @@ def test_topdown_figures_and_tables(tmp_path, monkeypatch):
     assert "| 0.3 | 0.5000 to 0.5000 | 0.3983 to 0.6017 ✗ | 0.3500 to 0.6500 ✗ |" in statements
     sizes = (tmp_path / "topdown-table-4.md").read_text()
     assert "| wdbc | 569 | 0.923 | 22 | 20 | 17 |" in sizes
-    assert "Square root against gini, all sets:" in sizes
+    assert "Square root against Gini, all sets:" in sizes
     verdicts = (tmp_path / "topdown-verdict.md").read_text()
     assert "in 12 of 12 grown trees" in verdicts
     assert seen == sorted(seen), "progress never goes back"
