@@ -52,8 +52,8 @@ CHOICES = (
     'WODT is the published method, `splits="wodt"`: columns in [−1, 1], one start from N(0, 1), L-BFGS, no penalty, '
     "cut at θ·x = 0, grown until leaves are pure.\n\n"
     f"CO2 and CO2r cut at w·x = 0. ν (of {_listed(NUS)}) and η (of {_listed(ETAS)}) are chosen inside the training "
-    f"rows of each fit by {CO2_CHOICE['divisions']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of more "
-    f"than {CO2_CHOICE['small']:,} rows one cut of at most {CO2_CHOICE['most']:,} of them decides. They take steps "
+    f"rows of each fit by {CO2_CHOICE['divisions']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of "
+    f"more than {CO2_CHOICE['small']:,} rows one cut of at most {CO2_CHOICE['most']:,} of them decides. They take steps "
     "over all rows of a node, at most 300, where the original takes them over a few rows at a time.\n\n"
     f"oblique (ours) is not the paper's method. Its penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that "
     f"a split must save to escape pruning (of {_listed(BITS)}) are chosen by validation within the training rows of "
