@@ -380,8 +380,13 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
 
 def _times(plan: _Plan) -> None:
     found = _all(plan)
-    rows = [[data, *(f"{np.mean(row[m]['seconds']):.3g}" + (" capped" if row[m]["capped"] else "") if m in row else "not run"
-                     for m in plan.methods)] for data, row in found.items()]  # fmt: skip
+    rows = []
+    for data, row in found.items():
+        cells = [row.get(method) for method in plan.methods]
+        shown = [
+            "not run" if c is None else f"{np.mean(c['seconds']):.3g}{' capped' * bool(c['capped'])}" for c in cells
+        ]
+        rows.append([data, *shown])
     text = ("CPU seconds of one fit (one thread), mean over the runs of Table 2, with the validation that chooses "
             "settings (oblique, CO2, CO2r, CART-LC; on the seven largest sets also OC1, OC1r and CART-LCr). The paper "
             "prints no numbers.")  # fmt: skip
