@@ -280,7 +280,7 @@ def test_stochastic_trees_reach_the_printed_numbers(small_stochastic, tmp_path):
     assert mean["table 1 b=3.0"] == pytest.approx(0.5 + 0.316 / np.pi, abs=0.03)
     assert "| 0.3 | 0.05 | 67 |" in (tmp_path / "stochastic-table-2.md").read_text()
     verdicts = (tmp_path / "stochastic-verdict.md").read_text()
-    assert verdicts.count("\n| ") == 14, "a heading and thirteen claims"
+    assert verdicts.count("\n| ") == 15, "a heading and fourteen claims"
 
 
 def test_one_tree_is_chosen_without_the_rows_that_judge_it():
@@ -445,7 +445,7 @@ def test_verdicts_of_wodt(small_wodt, tmp_path, monkeypatch):
     run("wodt", out=tmp_path)
     page = (tmp_path / "wodt-verdict.md").read_text()
     claims = [line for line in page.splitlines() if line.count(" | ") == 2][1:]
-    assert len(claims) == 10
+    assert len(claims) == 11
     assert all(line.split(" | ")[1].split()[0] in ("reproduced", "not") for line in claims)
     cells = {c["name"]: c["result"] for c in json.loads((tmp_path / "wodt.json").read_text()).values()}
     signs = []

@@ -357,7 +357,8 @@ def conclude(job: Job) -> None:
     curves = _found_curves(plan)
     ours = gaps(found, "WODT", plan.folds)
     table = markdown_table(["claim of the paper", "verdict", "figures"],
-                           verdicts.claims(found, curves, ours, ROWS, plan.folds, _impossible(plan.folds)))  # fmt: skip
+                           verdicts.claims(found, curves, ours, ROWS, plan.folds, _impossible(plan.folds),
+                                           PRINTED["3"]))  # fmt: skip
     own = markdown_table(["oblique (ours), no claim of the paper", "figures"],
                          verdicts.own_claims(found, gaps(found, "oblique", plan.folds), plan.folds))  # fmt: skip
     job.write("wodt-verdict.md", f'# Verdicts\n\nWODT is the published method, `splits="wodt"`.\n\n{table}\n\n{own}\n')
