@@ -37,7 +37,7 @@ def search_excess(job: Job) -> dict[str, dict[str, Any]]:
                 X, y, weight = random_node(seed)
                 best = solve_split(X, y, weight).value
                 over.append(solve_split(X, y, weight, search=search, epsilon=epsilon).value - best)
-            return {"least": float(min(over)), "largest": float(max(over))}
+            return {"least": round(float(min(over)), 9), "largest": round(float(max(over)), 9)}
 
         found[search] = job.cell(f"searches {SHOWN[search]}", {"epsilon": epsilon, "nodes": nodes}, work)
     return found
