@@ -30,7 +30,8 @@ def _table(rows: list[str]) -> list[str]:
     lines = [".. list-table::", "   :header-rows: 1", "   :class: table-sm", ""]
     for row in [rows[0], *rows[2:]]:
         for j, cell in enumerate(row.strip().strip("|").split("|")):
-            lines.append(f"   {'*' if j == 0 else ' '} - {_escaped(cell.strip())}".rstrip())
+            whole = re.sub(r" (?=[±•◦†])|(?<=±) ", "\u00a0", cell)  # no line ends inside a number
+            lines.append(f"   {'*' if j == 0 else ' '} - {_escaped(whole.strip())}".rstrip())
     return [*lines, ""]
 
 

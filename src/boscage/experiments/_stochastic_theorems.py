@@ -12,7 +12,7 @@ from boscage.splits.stochastic import solve_split
 from boscage.theory import margin_depth
 from boscage.theory.cells import PRINTED_VARIATION, Cell, extreme_gap, least_norm_in_cell, partition, weighted_gini
 
-NODES = {"fixed_p_search_q": (0.1, 300), "fixed_pq": (0.5, 30)}  # search: ε and the number of random nodes
+NODES = {"fixed_p_search_q": (0.1, 300), "fixed_pq": (0.1, 100)}  # search: ε and the number of random nodes
 SHOWN = {"fixed_p_search_q": "Algorithm 3", "fixed_pq": "Algorithm 2"}
 
 
@@ -37,7 +37,7 @@ def search_excess(job: Job) -> dict[str, dict[str, Any]]:
                 X, y, weight = random_node(seed)
                 best = solve_split(X, y, weight).value
                 over.append(solve_split(X, y, weight, search=search, epsilon=epsilon).value - best)
-            return {"least": float(min(over)), "largest": float(max(over))}
+            return {"least": round(float(min(over)), 9), "largest": round(float(max(over)), 9)}
 
         found[search] = job.cell(f"searches {SHOWN[search]}", {"epsilon": epsilon, "nodes": nodes}, work)
     return found

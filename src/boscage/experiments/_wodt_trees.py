@@ -50,19 +50,19 @@ def _listed(values: tuple[float, ...]) -> str:
 
 CHOICES = (
     'WODT is the published method, `splits="wodt"`: columns in [−1, 1], one start from N(0, 1), L-BFGS, no penalty, '
-    "cut at θ·x = 0, grown until leaves are pure. CO2 and CO2r cut at w·x = 0; ν (of "
-    f"{_listed(NUS)}) and η (of {_listed(ETAS)}) are chosen inside the training rows of each fit by "
-    f"{CO2_CHOICE['divisions']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of more than "
-    f"{CO2_CHOICE['small']:,} rows one cut of at most {CO2_CHOICE['most']:,} of them decides. They take steps over all "
-    "rows of a node, at most 300, where the original takes them over a few rows at a time. oblique (ours) is not the "
-    f"paper's method: its penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that pruning asks of a split "
-    f"(of {_listed(BITS)}) are chosen by validation within the training rows of each fit, {INNER['folds']} folds, or "
-    f"one where X is large. So are the share of terms that CART-LC takes out (of {_listed(ELIMINATIONS)}; "
-    f"{CartLC().elimination:g} for the largest X) and its pruning. On the seven largest sets the maximal depth of OC1 "
-    f"and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is chosen as well, and that of "
-    "oblique (ours); for CART-LC and oblique (ours) in place of pruning. For this choice small sets are divided "
-    f"{INNER['divisions']} times, the smallest so often that {INNER['rows']:,} rows are judged. HHCART is not in the "
-    "paper."
+    "cut at θ·x = 0, grown until leaves are pure.\n\n"
+    f"CO2 and CO2r cut at w·x = 0. ν (of {_listed(NUS)}) and η (of {_listed(ETAS)}) are chosen inside the training "
+    f"rows of each fit by {CO2_CHOICE['divisions']} divisions into {CO2_CHOICE['folds']} folds, as in the paper; of "
+    f"more than {CO2_CHOICE['small']:,} rows one cut of at most {CO2_CHOICE['most']:,} of them decides. They take "
+    "steps over all rows of a node, at most 300, where the original takes them over a few rows at a time.\n\n"
+    f"oblique (ours) is not the paper's method. Its penalty l2 (of {_listed(PENALTIES)}) and the bits of entropy that "
+    f"a split must save to escape pruning (of {_listed(BITS)}) are chosen by validation within the training rows of "
+    f"each fit: {INNER['folds']} folds, or one where X is large; small sets are divided {INNER['divisions']} times, "
+    f"the smallest so often that {INNER['rows']:,} rows are judged.\n\n"
+    f"CART-LC chooses its pruning in the same way, and the share of terms that it removes (of "
+    f"{_listed(ELIMINATIONS)}; {CartLC().elimination:g} for the largest X). On the seven largest sets the maximal "
+    f"depth of OC1 and CART-LC, which the paper does not name (of {_listed(DEPTHS)} and none), is chosen as well, and "
+    "that of oblique (ours); for CART-LC and oblique (ours) in place of pruning. HHCART is not in the paper."
 )
 
 

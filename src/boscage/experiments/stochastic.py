@@ -427,11 +427,11 @@ def _bias_cells(job: Job) -> dict[float, dict[str, Any]]:
 
 def _bias(job: Job) -> None:
     cells = _bias_cells(job)
-    rows = [
-        [f"{bias:g}", f"{cells[bias]['mean']:.3f}", f"{printed:.2f}", f"{cells[bias]['mean'] - printed:+.3f}",
-         f"{1 / np.sqrt(1 + bias**2):.3f}", f"{theta:.3f}", f"{0.5 + 1 / np.sqrt(1 + bias**2) / np.pi:.3f}", f"{cells[bias]['last']:.3f}"]
-        for bias, (printed, theta) in BIAS.items()
-    ]  # fmt: skip
+    rows = []
+    for bias, (printed, theta) in BIAS.items():
+        mean, ours = cells[bias]["mean"], 1 / np.sqrt(1 + bias**2)
+        rows.append([f"{bias:g}", f"{mean:.3f}", f"{printed:.2f}", f"{mean - printed:+.3f}", f"{ours:.3f}",
+                     f"{theta:.3f}", f"{0.5 + ours / np.pi:.3f}", f"{cells[bias]['last']:.3f}"])  # fmt: skip
     text = "Mean probability of going right of the positive rows at the root, with a constant b appended to the rows."
     remark = (
         "Without a constant the mean is ½ + 1/π = 0.818 for a plane that is found exactly; with it the distance to ½ "
@@ -440,8 +440,8 @@ def _bias(job: Job) -> None:
         f"almost 0; here it grows with b, to {cells[10.0]['last']:.3f} at b = 10, since the classes of a sample are "
         "not quite equal."
     )
-    _page(job, "table-1", "Table 1: an artificial bias", text,
-          ["b", "ours", "paper", "difference", "θ_b", "θ_b, paper", "law", "weight of the constant"], rows, remark)  # fmt: skip
+    header = ["b", "ours", "paper", "difference", "θ_b", "θ_b, paper", "law", "weight of the constant"]
+    _page(job, "table-1", "Table 1: an artificial bias", text, header, rows, remark)
 
 
 # verdicts -------------------------------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ def conclude(job: Job) -> None:
         return
     if not any(cell["name"].startswith("figure 3 ") for cell in job.results.values()):
         return
-    claims = [_data_claim(job), _noise_claim(job), _xor_claim(job), _concept_claim(job), _soft_claim(job),
+    claims = [_data_claim(job), _noise_claim(job), *_xor_claims(job), _concept_claim(job), _soft_claim(job),
               _bias_claim(job), *theorems.claims(job)]  # fmt: skip
     table = markdown_table(["claim of the paper", "verdict", "figures"], claims)
     job.write("stochastic-verdict.md", f"# Verdicts\n\n{table}\n")
@@ -487,13 +487,20 @@ def _noise_claim(job: Job) -> list[str]:
             "SVM"]  # fmt: skip
 
 
-def _xor_claim(job: Job) -> list[str]:
+def _xor_claims(job: Job) -> list[list[str]]:
     found = _xor_curves(job)
-    ours, cart = ([r[0] for r in found[m]] for m in (PUBLISHED, "CART"))
+    ours, cart, few = ([r[0] for r in found[m]] for m in (PUBLISHED, "CART", "as published, 50 internal nodes"))
     above = sum(o > c for o, c in zip(ours, cart))
     verdict = "reproduced" if above == len(ours) else f"reproduced for {above} of {len(ours)} dimensions"
-    return ["Figure 3: above CART for all d, falling with d", verdict,
-            f"{ours[0]:.3f} to {ours[-1]:.3f} against {cart[0]:.3f} to {cart[-1]:.3f}"]  # fmt: skip
+    gaps = [small - whole for small, whole in zip(few, ours)]
+    return [
+        ["Figure 3: above CART for all d, falling with d", verdict,
+         f"{ours[0]:.3f} to {ours[-1]:.3f} against {cart[0]:.3f} to {cart[-1]:.3f}"],
+        ["Figure 3: the same accuracy with 50 internal nodes (within 0.02)",
+         "reproduced" if min(gaps) >= -0.02 else "not reproduced",
+         f"{min(gaps):+.3f} to {max(gaps):+.3f} from depth 10; above CART for "
+         f"{sum(o > c for o, c in zip(few, cart))} of {len(few)} dimensions"],
+    ]  # fmt: skip
 
 
 def _concept_claim(job: Job) -> list[str]:
@@ -518,5 +525,7 @@ def _soft_claim(job: Job) -> list[str]:
 def _bias_claim(job: Job) -> list[str]:
     cells = _bias_cells(job)
     gaps = [cells[bias]["mean"] - printed for bias, (printed, _) in BIAS.items()]
-    return ["Table 1: a constant b moves the mean probability towards ½", "reproduced",
-            f"{min(gaps):+.3f} to {max(gaps):+.3f} from print"]  # fmt: skip
+    last = max(cell["last"] for cell in cells.values())
+    verdict = "reproduced" if last < 0.05 else "reproduced with a difference"
+    return ["Table 1: a constant b moves the mean probability towards ½; its weight is almost 0", verdict,
+            f"{min(gaps):+.3f} to {max(gaps):+.3f} from print; the weight grows to {last:.3f}"]  # fmt: skip

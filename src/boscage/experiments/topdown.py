@@ -502,7 +502,7 @@ def _size_test(found: dict[str, dict[str, Any]], other: str) -> str:
             f"{title}: {math.exp(logs.mean()) if len(logs) else 1.0:.3f} times the leaves in the geometric mean, fewer "
             f"on {int((logs < 0).sum())} and more on {int((logs > 0).sum())} of {len(cells)} (Wilcoxon p = {p:.3f})"
         )
-    return f"Square root against {other}, {'; '.join(parts)}."
+    return f"Square root against {other.replace('gini', 'Gini')}, {'; '.join(parts)}."
 
 
 # verdicts -------------------------------------------------------------------------------------------------------------

@@ -357,7 +357,8 @@ def conclude(job: Job) -> None:
     curves = _found_curves(plan)
     ours = gaps(found, "WODT", plan.folds)
     table = markdown_table(["claim of the paper", "verdict", "figures"],
-                           verdicts.claims(found, curves, ours, ROWS, plan.folds, _impossible(plan.folds)))  # fmt: skip
+                           verdicts.claims(found, curves, ours, ROWS, plan.folds, _impossible(plan.folds),
+                                           PRINTED["3"]))  # fmt: skip
     own = markdown_table(["oblique (ours), no claim of the paper", "figures"],
                          verdicts.own_claims(found, gaps(found, "oblique", plan.folds), plan.folds))  # fmt: skip
     job.write("wodt-verdict.md", f'# Verdicts\n\nWODT is the published method, `splits="wodt"`.\n\n{table}\n\n{own}\n')
@@ -380,8 +381,13 @@ def _page(plan: _Plan, name: str, title: str, text: str, header: list[str], rows
 
 def _times(plan: _Plan) -> None:
     found = _all(plan)
-    rows = [[data, *(f"{np.mean(row[m]['seconds']):.3g}" + (" capped" if row[m]["capped"] else "") if m in row else ""
-                     for m in plan.methods)] for data, row in found.items()]  # fmt: skip
+    rows = []
+    for data, row in found.items():
+        cells = [row.get(method) for method in plan.methods]
+        shown = [
+            "not run" if c is None else f"{np.mean(c['seconds']):.3g}{' capped' * bool(c['capped'])}" for c in cells
+        ]
+        rows.append([data, *shown])
     text = ("CPU seconds of one fit (one thread), mean over the runs of Table 2, with the validation that chooses "
             "settings (oblique, CO2, CO2r, CART-LC; on the seven largest sets also OC1, OC1r and CART-LCr). The paper "
             "prints no numbers.")  # fmt: skip
