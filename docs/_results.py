@@ -11,6 +11,8 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+_SHORT = 32  # cells of a table of numbers have at most so many characters; they are not wrapped
+
 
 def as_rst(text: str) -> list[str]:
     """Turn the experiments' Markdown into lines of reStructuredText."""
@@ -27,9 +29,11 @@ def as_rst(text: str) -> list[str]:
 
 
 def _table(rows: list[str]) -> list[str]:
-    lines = [".. list-table::", "   :header-rows: 1", "   :class: table-sm", ""]
-    for row in [rows[0], *rows[2:]]:
-        for j, cell in enumerate(row.strip().strip("|").split("|")):
+    table = [row.strip().strip("|").split("|") for row in [rows[0], *rows[2:]]]
+    is_short = all(len(cell.strip()) <= _SHORT for row in table[1:] for cell in row)
+    lines = [".. list-table::", "   :header-rows: 1", f"   :class: table-sm{' numbers' if is_short else ''}", ""]
+    for row in table:
+        for j, cell in enumerate(row):
             whole = re.sub(r" (?=[±•◦†])|(?<=±) ", "\u00a0", cell)  # no line ends inside a number
             lines.append(f"   {'*' if j == 0 else ' '} - {_escaped(whole.strip())}".rstrip())
     return [*lines, ""]

@@ -12,11 +12,11 @@ from sklearn.datasets import load_iris
 
 import reference_predict as reference
 from boscage import ForestClassifier, ForestRegressor, TopDownTreeClassifier, TopDownTreeRegressor
-from boscage.engine.estimator import _needs_numbers
 from boscage.explain import Explanation, Step, explain
 from boscage.export import export_graphviz, export_text, to_c, to_javascript, to_onnx, to_sql
 from boscage.html import to_html, tree_fragment
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from boscage.plot import plot_tree
 from boscage.tree import LINEAR, InputMap, Schema, Tree
 from strategies import random_rows, random_tree, trees
@@ -88,8 +88,8 @@ def slow_contributions(tree, x):
 @settings(derandomize=True, deadline=None, max_examples=120)
 @given(trees(), st.integers(0, 2**32 - 1))
 def test_contributions_are_those_of_the_formula_and_add_up(tree, seed):
-    x = random_rows(seed, tree, 1, missing=not _needs_numbers(tree))[0]
-    if _needs_numbers(tree):
+    x = random_rows(seed, tree, 1, missing=not needs_numbers(tree))[0]
+    if needs_numbers(tree):
         x = np.nan_to_num(x)
     found = explain(tree, x)
     assert found.contributions.shape == (tree.n_features, tree.n_classes)

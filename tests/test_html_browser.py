@@ -11,10 +11,10 @@ from sklearn.datasets import load_iris
 
 from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
-from boscage.engine.estimator import _needs_numbers
 from boscage.explain import explain_with
 from boscage.html import page, to_html, tree_fragment
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from boscage.show.describe import PRETTY, Describer
 from boscage.tree import Schema, Tree
 from browser import Tab
@@ -28,7 +28,7 @@ HOSTILE = (
 
 
 def soft_rows(tree, seed):
-    return random_rows(seed, tree, 25, missing=not _needs_numbers(tree))
+    return random_rows(seed, tree, 25, missing=not needs_numbers(tree))
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_explanations_in_the_page_are_those_of_python(browser, tmp_path, kind, l
         for seed in range(6)
     ]
     rows = [soft_rows(tree, seed)[:8] for seed, tree in enumerate(trees)]
-    rows = [np.nan_to_num(X) if _needs_numbers(tree) else X for tree, X in zip(trees, rows)]
+    rows = [np.nan_to_num(X) if needs_numbers(tree) else X for tree, X in zip(trees, rows)]
     path = tmp_path / "trees.html"
     path.write_text(page("trees", "".join(tree_fragment(tree) for tree in trees)), encoding="utf-8")
     with Tab(browser, path) as tab:

@@ -80,7 +80,9 @@ def test_both_formats_have_the_same_models():
 
 def test_an_old_online_model_goes_on_learning(tmp_path):
     model = load(GOLDEN / "format-1" / "online.boscage")
+    before = model.n_steps_
     model.partial_fit(np.zeros((1, 4)), [1])
+    assert model.n_steps_ == before + 1
 
 
 def test_format_1_is_as_strict_as_format_2(folder):

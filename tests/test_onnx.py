@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
 from boscage.datasets import load_dataset
-from boscage.engine.estimator import _needs_numbers
 from boscage.export import to_onnx
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from boscage.show.onnx import path_table
 from boscage.tree import LeafModels
 from strategies import chain, random_forest, random_rows, random_tree, trees
@@ -62,7 +62,7 @@ def by_name(tree, X):
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(trees(), st.booleans())
 def test_any_tree_in_float64(tree, take_32):
-    X = random_rows(1, tree, 20, missing=not _needs_numbers(tree))
+    X = random_rows(1, tree, 20, missing=not needs_numbers(tree))
     X = X.astype(np.float32 if take_32 else np.float64)
     label, proba = run(to_onnx(tree, dtype=X.dtype.name, inputs="matrix"), X)
     expected = _predict.predict_proba(tree, X)

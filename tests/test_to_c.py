@@ -13,9 +13,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from boscage import TopDownTreeClassifier
-from boscage.engine.estimator import _needs_numbers
 from boscage.export import to_c
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from boscage.tree import LeafModels
 from strategies import KINDS, chain, random_forest, random_rows, random_tree
 
@@ -83,7 +83,7 @@ def test_trees_of_every_kind(tmp_path, leaf, dtype):
         )  # fmt: skip
     library = compiled(tmp_path, trees)
     for seed, (name, tree) in enumerate(trees.items()):
-        X = random_rows(seed, tree, 50, missing=not _needs_numbers(tree))
+        X = random_rows(seed, tree, 50, missing=not needs_numbers(tree))
         label, proba = run(library, name, X, tree.n_classes)
         expected = _predict.predict_proba(tree, X)
         tolerance = 1e-12 if leaf == "models" or tree.routing == "logistic" else 0

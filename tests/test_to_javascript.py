@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from boscage import TopDownTreeClassifier
-from boscage.engine.estimator import _needs_numbers
 from boscage.export import to_javascript
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from boscage.tree import LeafModels
 from strategies import KINDS, chain, random_forest, random_rows, random_tree
 
@@ -57,7 +57,7 @@ def test_trees_of_every_kind(tmp_path, leaf):
         for seed in range(24)
     ]  # fmt: skip
     rows = [random_rows(seed, tree, 30) for seed, tree in enumerate(trees)]
-    rows = [np.nan_to_num(X) if _needs_numbers(tree) else X for tree, X in zip(trees, rows)]
+    rows = [np.nan_to_num(X) if needs_numbers(tree) else X for tree, X in zip(trees, rows)]
     found = ask(tmp_path, map(to_javascript, trees), map(plain, rows))
     for tree, X, (proba, label) in zip(trees, rows, found):
         expected = _predict.predict_proba(tree, X)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from boscage import TopDownTreeClassifier
 from boscage.datasets import load_dataset
-from boscage.engine.estimator import _needs_numbers
 from boscage.export import to_sql
 from boscage.model import predict as _predict
+from boscage.model.predict import needs_numbers
 from strategies import chain, random_forest, random_rows, random_tree, trees
 
 HOSTILE = ('a"b', "'; DROP TABLE t; --", "ключ 🌳 \\' /* ", "select", "a]b`c", "\n\t%s?")
@@ -58,7 +58,7 @@ def ask(tree, X, query):
 def test_hard_trees(tree):
     tree = replace(tree, leaf_models=None)
     X = random_rows(3, tree, 40)
-    X = np.nan_to_num(X) if _needs_numbers(tree) else X
+    X = np.nan_to_num(X) if needs_numbers(tree) else X
     unit = tree.input_map is not None and tree.input_map.unit_rows
     if unit:  # a row whose score is at the threshold may change sides
         tree = replace(tree, threshold=np.where(tree.linear_row >= 0, tree.threshold + 0.01234, tree.threshold))
