@@ -112,6 +112,13 @@ def test_a_million_columns(model):
     assert (model.fit(X, y).predict(X) == y).all()
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_linear_leaves_of_numbers_refuse_too_many_columns(make):
+    X = make(np.zeros((4, 100_000), np.float32))
+    with pytest.raises(ValueError, match=r"leaf='linear' solves .* and X has 100,000 columns. Pass leaf='constant'"):
+        TopDownTreeRegressor(leaf="linear").fit(X, np.arange(4.0))
+
+
 @pytest.mark.parametrize("splits", ["axis", "wodt", "stochastic"])
 def test_a_million_sparse_columns(splits):
     X = sparse.csr_matrix((np.ones(4), (np.arange(4, 8), np.full(4, 999_999))), shape=(8, 1_000_000))
