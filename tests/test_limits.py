@@ -3,15 +3,26 @@
 import json
 import os
 import pickle
+import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import boscage
-from boscage import LOMTreeClassifier, OnlineTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier
+from boscage import (
+    ForestClassifier,
+    ForestRegressor,
+    LOMTreeClassifier,
+    OnlineTreeClassifier,
+    OptimalTreeClassifier,
+    TopDownTreeClassifier,
+    TopDownTreeRegressor,
+)
+from boscage.model.many_trees import ManyTrees
 from boscage.tree import Schema, Tree
 
 DEEP = 100_000
@@ -64,8 +75,12 @@ def rows(count: int) -> np.ndarray:
         OptimalTreeClassifier(),
         OnlineTreeClassifier(),
         LOMTreeClassifier(),
+        ForestClassifier(),
+        TopDownTreeRegressor(),
+        TopDownTreeRegressor(leaf="linear"),
+        ForestRegressor(),
     ],
-    ids=["axis", "wodt", "stochastic", "optimal", "online", "lomtree"],
+    ids=repr,
 )
 def test_too_many_rows_are_refused_at_once(model, n_rows):
     # Nothing is allocated: every row is the same number in memory.
@@ -83,14 +98,25 @@ def test_too_many_rows_are_refused_at_once(model, n_rows):
         OptimalTreeClassifier(max_depth=1),
         OnlineTreeClassifier(),
         LOMTreeClassifier(),
+        ForestClassifier(2, bootstrap=False, max_features=None, random_state=0),
+        TopDownTreeRegressor(),
+        TopDownTreeRegressor(leaf="median", criterion="absolute_error"),
+        ForestRegressor(2, "axis", bootstrap=False, max_features=None),
     ],
-    ids=["axis", "wodt", "stochastic", "optimal", "online", "lomtree"],
+    ids=repr,
 )
 def test_a_million_columns(model):
     X = np.zeros((8, 1_000_000), np.float32)
     X[4:, 777_777] = 1
     y = np.repeat([0, 1], 4)
     assert (model.fit(X, y).predict(X) == y).all()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_linear_leaves_of_numbers_refuse_too_many_columns(make):
+    X = make(np.zeros((4, 100_000), np.float32))
+    with pytest.raises(ValueError, match=r"leaf='linear' solves .* and X has 100,000 columns. Pass leaf='constant'"):
+        TopDownTreeRegressor(leaf="linear").fit(X, np.arange(4.0))
 
 
 @pytest.mark.parametrize("splits", ["axis", "wodt", "stochastic"])
@@ -122,6 +148,42 @@ def test_a_deep_tree_is_shortened_or_refused_where_nobody_could_read_it(deep):
     assert len(deep.explain(rows(5)[3:4]).path) > DEEP / 2
 
 
+@pytest.fixture(scope="module")
+def deep_numbers() -> TopDownTreeRegressor:
+    model = TopDownTreeRegressor().fit([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0])
+    tree = chain(DEEP)
+    model.tree_ = replace(tree, value=tree.value[:, 1:], target="numbers")
+    model.tree_.check()
+    return model
+
+
+def test_deep_trees_of_numbers_and_forests_predict_and_travel(deep, deep_numbers, tmp_path):
+    X = rows(50)
+    expected = deep.predict(X)
+    assert (deep_numbers.predict(X) == expected).all()
+    assert len(deep_numbers.explain(X[30:31]).path) > DEEP / 2
+    assert len(deep_numbers.export_text()) < 10_000
+    forest = ForestRegressor(2, random_state=0).fit([[0.0, 0.0], [1.0, 1.0]], [0.0, 1.0])
+    forest.trees_ = ManyTrees([deep_numbers.tree_] * 2)
+    assert (forest.predict(X) == expected).all()
+    assert (boscage.load(forest.save(tmp_path / "m")).predict(X) == expected).all()
+    assert (forest.apply(X)[:, 0] == deep_numbers.apply(X)).all()
+    for model in (deep_numbers, forest):
+        with pytest.raises(ValueError, match="100,000 levels are too many for ONNX"):
+            model.to_onnx()
+
+
+def test_deep_trees_as_programs(deep):
+    """C and JavaScript are tables; SQL nests no deeper than the logarithm of the leaves."""
+    assert deep.to_c().count("\n") < 10**6
+    assert len(deep.to_javascript()) > DEEP
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE t (feature_0 REAL, feature_1 REAL)")
+    connection.execute("INSERT INTO t VALUES (10, 0)")
+    assert connection.execute(f"SELECT {deep.to_sql()} FROM t").fetchall() == [(deep.predict([[10.0, 0.0]])[0],)]
+    assert deep.edit().prune(100).tree.node_count == 101
+
+
 @pytest.mark.slow
 def test_a_deep_tree_in_every_other_form(deep, tmp_path):
     assert len(json.loads(json.dumps(deep.to_dict()))["nodes"]) == 2 * DEEP + 1
@@ -140,27 +202,45 @@ def test_a_million_classes_online():
     assert np.isin(model.predict(X[:100]), y).all()
 
 
-# Bytes beyond X, as docs/running.rst says: n rows, d columns, K classes, t nodes.
+# Bytes beyond X, as docs/running.rst says: n rows, d columns, K classes or numbers of a node, t nodes.
 MEMORY = {
     "axis": lambda n, d, K, t: n * (4 * d + 48) + t * (500 + 24 * K),
     "binned": lambda n, d, K, t: n * (d + 48) + t * (500 + 24 * K),
     "wodt": lambda n, d, K, t: n * (8 * d + 160) + t * (500 + 24 * K + 8 * d),
+    "oc1": lambda n, d, K, t: n * (16 * d + 160) + t * (700 + 24 * K + 8 * d),
     "stochastic": lambda n, d, K, t: min(max(2**29, 16 * n * d), 8 * n * t) + 64 * n + t * (500 + 24 * K * d),
+    "numbers": lambda n, d, K, t: n * (4 * d + 64) + t * (700 + 24 * K),
+    "absolute error": lambda n, d, K, t: n * (4 * d + 112) + t * (700 + 24 * K),
+    "linear leaves": lambda n, d, K, t: n * (17 * d + 240) + t * (700 + 24 * K * d),
+    "forest": lambda n, d, K, t: n * (8 * d + 112) + t * (700 + 24 * K),
+}
+MODELS = {
+    "axis": 'TopDownTreeClassifier("axis", {limits})',
+    "binned": "TopDownTreeClassifier(Axis(max_bins=64), {limits})",
+    "wodt": "TopDownTreeClassifier(WeightedOblique(max_iter=3), {limits})",
+    "oc1": 'TopDownTreeRegressor("oc1", {limits})',
+    "stochastic": 'TopDownTreeClassifier("stochastic", {limits})',
+    "numbers": "TopDownTreeRegressor({limits})",
+    "absolute error": 'TopDownTreeRegressor(criterion="absolute_error", {limits})',
+    "linear leaves": 'TopDownTreeRegressor(leaf="linear", {limits})',
+    "forest": "ForestClassifier(3, {limits})",
 }
 MEASURE = """
 import json, numpy as np
-from boscage import Axis, TopDownTreeClassifier, WeightedOblique
-splits = {{"binned": Axis(max_bins=64), "wodt": WeightedOblique(max_iter=3)}}
+from boscage import *
 n, d, K = {n}, {d}, 3
 rng = np.random.default_rng(0)
 X, y = rng.standard_normal((n, d)).astype(np.float32), rng.integers(0, K, n).astype(np.int32)
-model = TopDownTreeClassifier(splits=splits.get("{family}", "{family}"), max_leaf_nodes={leaves}, n_jobs=1)
+model = {model}
+if "Regressor" in type(model).__name__:
+    y = rng.standard_normal(n)
 model.fit(X[:60], y[:60])
 status = lambda name: next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(name)) * 1024
 open("/proc/self/clear_refs", "w").write("5")  # the peak starts here
 before = status("VmRSS")
 model.fit(X, y)
-print(json.dumps([status("VmHWM") - before, model.tree_.node_count]))
+nodes = sum(tree.node_count for tree in model.trees_) if hasattr(model, "trees_") else model.tree_.node_count
+print(json.dumps([status("VmHWM") - before, nodes]))
 """
 
 
@@ -172,11 +252,22 @@ print(json.dumps([status("VmHWM") - before, model.tree_.node_count]))
         ("axis", 50_000, 4, None),
         ("binned", 100_000, 20, 64),
         ("wodt", 60_000, 20, 4),
+        ("oc1", 20_000, 20, 2),
+        ("oc1", 20_000, 5, 2),
         ("stochastic", 100_000, 5, 64),
+        ("numbers", 100_000, 20, 64),
+        ("numbers", 30_000, 4, None),
+        ("absolute error", 60_000, 20, 16),
+        ("linear leaves", 60_000, 20, 8),
+        ("linear leaves", 60_000, 4, 8),
+        ("forest", 40_000, 20, 64),
+        ("forest", 40_000, 5, 5000),
     ],
 )
 def test_memory_of_a_fit_is_bounded_by_the_formula(family, n, d, leaves):
-    code = MEASURE.format(family=family, n=n, d=d, leaves=leaves)
+    model = MODELS[family].format(limits=f"max_leaf_nodes={leaves}, n_jobs=1, random_state=0")
+    code = MEASURE.format(n=n, d=d, model=model)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     used, nodes = json.loads(done.stdout)
+    print(f"{family}: {used / 1e6:.1f} MB, at most {MEMORY[family](n, d, 3, nodes) / 1e6:.1f}")
     assert used <= MEMORY[family](n, d, 3, nodes) + 4e6  # a few pages of the allocator

@@ -55,7 +55,7 @@ void grow_linear(Input& input, size_t size) {
     family = std::make_unique<Oc1>(Oc1Options{start, few, 2, 1, size}, deadline);
   else
     family = std::make_unique<CartLc>(CartLcOptions{start, input.choose({0.0, 1e-3, 1.0}), 0.2, size}, deadline);
-  const bool lookahead = input.flag(), linear_only = input.flag();
+  const bool lookahead = false, linear_only = input.flag();  // estimators refuse to look ahead by numbers
   Shape shape;
   shape.is_numbers = true;
   shape.may_have_categories = shape.may_have_ranks = false;

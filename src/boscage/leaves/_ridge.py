@@ -25,6 +25,7 @@ _MOST_LEAVES = 64
 _RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
 _MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
+_MOST_COLUMNS = 10_000  # their products take 0.8 GB for each thread
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
 _LEAST_REACH = 1e-3
 # What "auto" tries: blend, strength of the joint fit, whether tests are refined.
@@ -257,6 +258,11 @@ class _Rows:
         from boscage.tree import InputMap
 
         data = job.data
+        if data.X.shape[1] > _MOST_COLUMNS:
+            raise ValueError(
+                f"leaf='linear' solves equations of all columns at once, and X has {data.X.shape[1]:,} columns. Pass "
+                f"leaf='constant', or at most {_MOST_COLUMNS:,} columns."
+            )
         if sparse.issparse(data.X) and data.X.shape[0] * data.X.shape[1] > _MOST_CELLS:
             raise ValueError(
                 f"leaf='linear' makes a sparse X of shape {data.X.shape} dense, which would take too much memory. Pass "
