@@ -30,6 +30,7 @@ _SECTIONS = {
     "refined": "Oblique trees",
     "stochastic": "Stochastic trees and large data",
     "batches": "Stochastic trees and large data",
+    "regression": "Regression",
     "forest": "Forests",
     "optimal": "Optimal trees",
     "online": "Online trees",

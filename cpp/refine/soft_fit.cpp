@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kBlock = 512;
 constexpr double kLeastReach = 1e-6;  // what is reached less is left out
 constexpr size_t kMemory = 10;        // pairs of L-BFGS
-constexpr double kEnough = 1e-8;      // a step that lowers the loss by less than this share is the last
+constexpr size_t kWatched = 10;       // so many steps must lower the loss by this share, or they are the last
+constexpr double kEnough = 1e-3;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
@@ -303,13 +304,13 @@ SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const Soft
       change[i] = found[i] - slopes[i];
     }
     curvature.add(std::move(moved), std::move(change));
-    const bool is_last = loss - after <= kEnough * loss;
     x = std::move(tried);
     slopes = std::move(found);
     loss = after;
     out.losses.push_back(loss);
     control.advance(1);
-    if (is_last) break;
+    const size_t count = out.losses.size();
+    if (count > kWatched && out.losses[count - 1 - kWatched] - loss <= kEnough * loss) break;
   }
   out.tests = problem.tests_at(x);
   out.models = problem.models_at(x);

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
-from boscage.base.component import Component
+from boscage.base.component import Component, IncompatibleParts
 from boscage.base.progress import Progress
 from boscage.data.distinct import distinct_rows, native_rows
 from boscage.engine.grow import Job
@@ -66,6 +66,11 @@ class Polish(Component):
 
     Notes
     -----
+    For numbers (squared error, hard families) a leaf is one number for each output, and L-BFGS over all rows takes the
+    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs`` counts
+    steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size`` and
+    ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
+
     The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the rows of a leaf
     are not kept: rows move between leaves. Equal rows are merged and the order of rows is drawn by their content, so a
     row of weight 2 is the same as the row twice.
@@ -133,6 +138,8 @@ class Polish(Component):
         if tree.node_count == 1:
             return tree
         start = as_linear(tree)
+        if job.data.is_regression:
+            return self._refine_numbers(start, tree, job)
         sample = distinct_rows(job.data)
         batches = -(-len(sample.rows) // min(int(self.batch_size), len(sample.rows)))
         epochs = max(40, -(-_STEPS // batches)) if isinstance(self.epochs, str) else int(self.epochs)
@@ -158,6 +165,36 @@ class Polish(Component):
         threshold[~start.is_leaf] = found["threshold"]
         moved = replace(start, weights=found["weights"], threshold=threshold)
         return _softened(moved, found, job) if self.mode == "soft" else _hardened(moved, tree, job)
+
+
+    def _refine_numbers(self, start: Tree, grown: Tree, job: Job) -> Tree:
+        """Return the tree refined for squared error."""
+        from boscage.engine.recount import Rows, recount
+        from boscage.leaves._refine import polished
+
+        if job.native_criterion()[0] != "squared_error" or grown.routing != "hard":
+            raise IncompatibleParts(
+                f"polish={self!r} refines hard trees of squared error, and the tree has criterion={job.criterion!r} and "
+                f"routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
+                "polish=None."
+            )
+        for name, without in (("dropout", 0.0), ("time_limit", None)):
+            if getattr(self, name) != without:
+                self._refuse(name, f"{without!r}: it is for classes, and y holds numbers")
+        slope = _FIRST_SLOPE if isinstance(self.slope, str) else float(self.slope)
+        steps = None if isinstance(self.epochs, str) else int(self.epochs)
+        found, values = polished(start, job, slope, steps, float(self.l2), harden=self.mode == "hard")
+        rows = Rows(job.data.X, job.data.y.reshape(len(job.data.y), -1), job.data.weight)
+        everywhere = np.ones(start.node_count, bool)
+        if self.mode == "soft":
+            return replace(recount(replace(found, leaf_value=None), rows, everywhere), leaf_value=values)
+        hard = without_empty(recount(replace(found, routing="hard", leaf_value=None), rows, everywhere))
+        return hard if _loss_of(hard) <= _loss_of(grown) * (1 + 1e-12) else grown
+
+
+def _loss_of(tree: Tree) -> float:
+    """Weighted impurity of the leaves."""
+    return float(tree.impurity[tree.leaves] @ tree.weighted_n_node_samples[tree.leaves])
 
 
 def polish_part(value: object) -> Polish | None:

@@ -229,8 +229,9 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         Columns searched at each node, drawn at random, as in :class:`TopDownTreeClassifier`.
     ccp_alpha : float, default=0.0
         Strength of minimal cost-complexity pruning, at least 0, in units of the criterion.
-    polish : None
-        Joint refinement of all tests and leaves; not for numbers yet.
+    polish : None, "soft", "hard", "auto" or Polish, default=None
+        Joint refinement of all tests and leaves after growing, for hard linear families and squared error; see
+        :class:`boscage.Polish`.
     categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
         Columns whose values are categories. See :doc:`/categories`.
     n_jobs : int or None, default=None

@@ -104,6 +104,21 @@ std::vector<double> reflection(const ScaledColumns& columns, std::span<const Wei
   return u;
 }
 
+// Rows below and above the mean of the node take the place of two classes where numbers are predicted.
+std::vector<WeightedRow> halves(const NumberRows& numbers, std::span<const uint32_t> rows) {
+  double weight = 0, sum = 0;
+  for (const uint32_t row : rows) {
+    weight += numbers.weight(row);
+    sum += numbers.product(row);
+  }
+  std::vector<WeightedRow> out(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    out[i].weight = numbers.weight(rows[i]);
+    out[i].label = numbers.product(rows[i]) * weight > sum * out[i].weight ? 1 : 0;
+  }
+  return out;
+}
+
 }  // namespace
 
 void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inner, const Control& control) const {
@@ -116,8 +131,12 @@ void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inne
   std::vector<double> best_direction(d), along, projections;
   double best_gain = offers.best_gain();
   bool found = false;
-  for (int label = 0; label < offers.node().classes() && !deadline_.is_over(); ++label) {
-    auto u = reflection(columns, offers.node().local(), static_cast<uint32_t>(label), control);
+  const bool is_numbers = data.numbers != nullptr;
+  const auto split = is_numbers ? halves(*data.numbers, offers.rows()) : std::vector<WeightedRow>();
+  const std::span<const WeightedRow> groups = is_numbers ? split : offers.node().local();
+  const int count = is_numbers ? 2 : offers.node().classes();
+  for (int label = 0; label < count && !deadline_.is_over(); ++label) {
+    auto u = reflection(columns, groups, static_cast<uint32_t>(label), control);
     if (u.empty()) continue;
     u.push_back(0.0);
     columns.score(u, projections);

@@ -1,7 +1,4 @@
-"""Soft tests for trees with linear leaves: both sides mixed near a threshold, all models fitted again jointly.
-
-Refined trees have moved tests too: tests and models are fitted jointly, starting from the soft tree.
-"""
+"""Soft tests for trees with linear leaves: both sides mixed near a threshold, all models fitted again jointly."""
 
 from __future__ import annotations
 
@@ -21,13 +18,8 @@ if TYPE_CHECKING:
     from boscage.tree import Floats
 
 _BLOCK_ROWS: int = _core.BLOCK_ROWS
-_LEAST_SPREAD, _REFINED_SPREAD = 0.02, 0.05  # of a column in a leaf, in standard deviations of all rows
+_LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
-_UNIT_OF_TESTS = 0.3  # of the largest weight of a test
-_TEST_L2, _MODEL_L2 = 1.0, 3.0  # of refined tests and models, in units of weight and of the variance of y
-_STEPS = 60
-_SOME_REACH = 0.1  # rows that count for the range of a refined leaf
-_FAR = 3.0  # columns are scaled down to this size where tests are refined: long tails move no test far
 _TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
 
@@ -38,7 +30,7 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
     """
     if tree.n_leaves == 1 or tree.is_soft or tree.leaf_models is None or (tree.feature == LINEAR).any():
         return tree
-    rows = _Rows.of(job)
+    rows = _Rows.of(job, tree.input_map)
     weights, threshold = _soft_tests(tree, job, rows, blend)
     if weights is None:
         return tree
@@ -54,59 +46,14 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
         linear_row=np.where(inner, np.cumsum(inner) - 1, -1),
         weights=weights,
     )
-    return refined(soft, tree, job, rows, clip) if refine else fitted_jointly(soft, tree, job, rows, strength, clip)
+    if refine:
+        from boscage.leaves._refine import refined
+
+        return refined(soft, tree, job, rows, clip)
+    return fitted_jointly(soft, tree, job, rows, strength, clip)
 
 
-def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
-    """Fit all tests and all models jointly by L-BFGS; both are drawn to where they start."""
-    assert soft.leaf_models is not None
-    unit = _UNIT_OF_TESTS * np.abs(soft.weights * rows.spread).max(axis=1)
-    rows = rows.within(_FAR)
-    centre, spread = _local_units(hard, job, rows, _REFINED_SPREAD)
-    tests = np.column_stack([soft.weights @ rows.mean - soft.threshold[~soft.is_leaf], soft.weights * rows.spread])
-    coef, constant = _standardised(soft.leaf_models, rows)
-    at_centre = constant + np.einsum("lkd,ld->lk", coef, centre)
-    models = np.concatenate([at_centre[:, :, None], coef * spread[:, None]], axis=2)
-    settings = _core.SoftSettings()
-    settings.model_l2, settings.steps = _MODEL_L2, _STEPS
-    share = rows.weight / rows.weight.sum()
-    settings.test_l2 = _TEST_L2 * float(share @ (rows.y - share @ rows.y) ** 2 @ np.ones(rows.y.shape[1]))
-    start = _core.SoftStart(
-        soft.children_left,
-        soft.children_right,
-        np.ascontiguousarray(tests),
-        unit,
-        np.ascontiguousarray(models.reshape(len(models), -1)),
-        centre,
-        spread,
-    )
-    found = _core.fit_soft_tree(rows.Z, rows.y, rows.weight, start, settings, job.threads, job.progress)
-    inverse = np.divide(1.0, rows.spread, out=np.zeros_like(rows.spread), where=rows.spread > 0)
-    weights = found["tests"][:, 1:] * inverse
-    threshold = np.zeros(soft.node_count)
-    threshold[~soft.is_leaf] = weights @ rows.mean - found["tests"][:, 0]
-    models = found["models"].reshape(models.shape)
-    slopes = models[:, :, 1:] / spread[:, None]
-    plain, constant = rows.in_units(slopes, models[:, :, 0] - np.einsum("lkd,ld->lk", slopes, centre))
-    moved = replace(soft, weights=weights, threshold=threshold, leaf_models=LeafModels(plain, constant, None, None))
-    bounds = _wider_bounds(*_ranges(moved, job)) if clip else (None, None)
-    return replace(moved, leaf_models=LeafModels(plain, constant, *bounds))
-
-
-def _ranges(tree: Tree, job: Job) -> tuple[Floats, Floats]:
-    """Smallest and largest y of the rows that reach each leaf with some probability; of all rows if none does."""
-    y = job.data.y.reshape(len(job.data.y), -1)
-    reach = _reach(tree, job).tocsc()
-    low, high = np.tile(y.min(axis=0), (tree.n_leaves, 1)), np.tile(y.max(axis=0), (tree.n_leaves, 1))
-    for leaf in range(tree.n_leaves):
-        part = slice(reach.indptr[leaf], reach.indptr[leaf + 1])
-        mine = y[reach.indices[part][reach.data[part] >= _SOME_REACH]]
-        if len(mine):
-            low[leaf], high[leaf] = mine.min(axis=0), mine.max(axis=0)
-    return low, high
-
-
-def _wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Ranges of y in the leaves and half of them beyond, within the range of all rows."""
     room = _BEYOND * (high - low)
     return np.maximum(low - room, low.min(axis=0)), np.minimum(high + room, high.max(axis=0))
@@ -146,7 +93,7 @@ def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats
 def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: float, clip: bool) -> Tree:
     """Correct the models of all leaves at once, by ridge regression on the reach of each."""
     assert soft.leaf_models is not None
-    leaves, reach = soft.leaves, _reach(soft, job)
+    leaves, reach = soft.leaves, leaf_reach(soft, job)
     centre, spread, columns = _local_columns(hard, job, rows)
     before = _answers(soft, reach, rows)
     left = np.ascontiguousarray(rows.y - before)
@@ -176,14 +123,14 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
     plain, constant = rows.in_units(coef, intercept)
     models = soft.leaf_models
     # in_units adds the centre of y, which the models have already.
-    bounds = (None, None) if models.low is None or models.high is None else _wider_bounds(models.low, models.high)
+    bounds = (None, None) if models.low is None or models.high is None else wider_bounds(models.low, models.high)
     coef, intercept = models.coef + plain, models.intercept + constant - rows.centre
     if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
         return hard
     return replace(soft, leaf_models=LeafModels(coef, intercept, *bounds))
 
 
-def _reach(tree: Tree, job: Job) -> Any:
+def leaf_reach(tree: Tree, job: Job) -> Any:
     """Rows × leaves: the probability of reaching each leaf, small ones left out, of each row summing to 1."""
     from scipy import sparse
 
@@ -201,13 +148,13 @@ def _reach(tree: Tree, job: Job) -> Any:
     return reach
 
 
-def _local_units(tree: Tree, job: Job, rows: _Rows, least: float) -> tuple[Floats, Floats]:
+def local_units(tree: Tree, job: Job, rows: _Rows, least: float) -> tuple[Floats, Floats]:
     """Centre and spread of the columns in each leaf."""
     from boscage.model.predict import apply
 
     leaf = tree.leaf_index[apply(tree, job.data.X, job.threads)]
     count, d = tree.n_leaves, rows.Z.shape[1]
-    mass = np.bincount(leaf, rows.weight, count)
+    mass = np.maximum(np.bincount(leaf, rows.weight, count), 1e-300)  # a soft leaf may be no row's first
     mean, square = np.empty((count, d)), np.empty((count, d))
     for j in range(d):
         mean[:, j] = np.bincount(leaf, rows.weight * rows.Z[:, j], count) / mass
@@ -217,7 +164,7 @@ def _local_units(tree: Tree, job: Job, rows: _Rows, least: float) -> tuple[Float
 
 def _local_columns(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, npt.NDArray[np.int32]]:
     """Centre and spread in each leaf of the columns that its correction sees, those of the largest terms, and which."""
-    mean, spread = _local_units(tree, job, rows, _LEAST_SPREAD)
+    mean, spread = local_units(tree, job, rows, _LEAST_SPREAD)
     kept = int(np.clip(_MOST_UNKNOWNS // tree.n_leaves - 1, 1, rows.Z.shape[1]))
     assert tree.leaf_models is not None
     sizes = np.abs(tree.leaf_models.coef).sum(axis=1) * rows.spread * spread
@@ -230,7 +177,7 @@ def _local_columns(tree: Tree, job: Job, rows: _Rows) -> tuple[Floats, Floats, n
     )
 
 
-def _standardised(models: LeafModels, rows: _Rows) -> tuple[Floats, Floats]:
+def standardised(models: LeafModels, rows: _Rows) -> tuple[Floats, Floats]:
     """Models of standardised rows and of y of size 1: the inverse of `_Rows.in_units`."""
     constant = (models.intercept + models.coef @ rows.mean - rows.centre) / rows.scale
     return models.coef * rows.spread / rows.scale, constant
@@ -239,7 +186,7 @@ def _standardised(models: LeafModels, rows: _Rows) -> tuple[Floats, Floats]:
 def _answers(tree: Tree, reach: Any, rows: _Rows) -> Floats:
     """Compute what the models as they are predict for the rows, in units of size 1."""
     assert tree.leaf_models is not None
-    coef, constant = _standardised(tree.leaf_models, rows)
+    coef, constant = standardised(tree.leaf_models, rows)
     total = np.empty((rows.Z.shape[0], coef.shape[1]))
     for start in range(0, len(total), _BLOCK_ROWS):
         part = slice(start, start + _BLOCK_ROWS)

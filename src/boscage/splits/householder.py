@@ -20,6 +20,9 @@ class Householder(TimedFamily):
     takes d to the first axis. Every threshold of every column of XH is tried, and of X itself; the best test under
     the criterion is kept. Columns are standardised inside.
 
+    Where y holds numbers, which the paper does not treat, the rows below and above the mean of the node take the place
+    of two classes.
+
     Parameters
     ----------
     time_limit : float or None, default=None
@@ -43,6 +46,7 @@ class Householder(TimedFamily):
     True
     """
 
+    provides = frozenset({"cut", "hard", "linear tests", "squared error", "numeric sums"})
     is_random = False
 
     def __init__(self, time_limit: float | None = None, lookahead: bool = False) -> None:
