@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boscage.data import csv as _csv
-from boscage.datasets import DataFileError, load_dataset
+from boscage.datasets import DataFileError, _csv, load_dataset
 from boscage.datasets._tables import TrainingData, prediction_rows, read_table, training_data
 
 nan = np.nan
