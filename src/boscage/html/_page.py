@@ -274,10 +274,11 @@ def _numbers(words: Describer, X: Any, labels: list[str] | None) -> dict[str, An
 
 
 def _spread(tree: Tree, X: Any, labels: list[str]) -> dict[str, Any] | None:
-    """How y and its residuals are spread over the rows in each node, NaN where there is none; of soft trees their paths.
+    """Say how y and its residuals are spread over the rows in each node; NaN where there is none.
 
-    ``quantiles``: 5, 25, 50, 75 and 95 % of y. ``histogram``: shares of the rows in equal bins of y from the least to the
-    largest, ``bins`` their ends. ``residuals``: mean and root mean square of y − prediction, and 90 % of its size.
+    ``quantiles``: 5, 25, 50, 75 and 95 % of y. ``histogram``: shares of the rows in equal bins of y from the least to
+    the largest, ``bins`` their ends. ``residuals``: mean and root mean square of y − prediction, and 90 % of its size.
+    In soft trees a row counts where it arrives with a probability of at least one half.
     """
     try:
         y = np.array(labels, dtype=np.float64)
