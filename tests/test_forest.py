@@ -601,6 +601,12 @@ def test_warm_start_refuses_what_does_not_fit():
     assert len(forest.trees_) == 4
 
 
+def test_a_message_about_families_names_those_of_forests():
+    X, y = data()
+    with pytest.raises(ValueError, match="'mixed'"):
+        ForestClassifier(2, "mixd").fit(X, y)
+
+
 def test_not_fitted():
     for method in ("predict", "predict_proba", "apply"):
         with pytest.raises(NotFittedError):

@@ -209,7 +209,7 @@ def library_parts() -> dict[str, type[Component]]:
     return {f"{part.role}.{part.__name__}": part for part in found}
 
 
-def resolve(role: str, value: object, target: str = "classes") -> Component:
+def resolve(role: str, value: object, target: str = "classes", *, forest: bool = False) -> Component:
     """Turn a short name or an object into a checked part: the one place where names are looked up.
 
     Parameters
@@ -220,6 +220,8 @@ def resolve(role: str, value: object, target: str = "classes") -> Component:
         A registered name, a part of this role, or (criterion only) a function G on [0, 1].
     target : {"classes", "numbers"}
         What the learner predicts: a few names mean different parts.
+    forest : bool, default=False
+        Whether messages name parts that are for forests only.
 
     Returns
     -------
@@ -242,7 +244,7 @@ def resolve(role: str, value: object, target: str = "classes") -> Component:
         return _checked(value)
     elif known.wrap is not None and callable(value) and not isinstance(value, (type, Component)):
         return _checked(known.wrap(value))
-    choices = ", ".join(map(repr, names(role, target)))
+    choices = ", ".join(map(repr, names(role, target, forest=forest)))
     message = f"{role}={value!r} is not known. Pass one of {choices}, or an object from {known.module}."
     if isinstance(value, type) and issubclass(value, Component):
         message = f"{role}={value.__name__} is a class. Pass an object: {value.__name__}()."

@@ -98,6 +98,7 @@ class BaseForest(OutOfBag, ForestBatches, ExportMethods, CallbackSupport, BaseEs
     def _check_settings(self) -> None:
         check_number("n_estimators", self.n_estimators, "an integer >= 1", 1, whole=True)
         check_bags(self.bootstrap, self.max_samples)
+        resolve("splits", self.splits, forest=True)
         if self.oob_score not in (True, False) and not callable(self.oob_score):
             raise ValueError(f"oob_score={self.oob_score!r} is not allowed. Pass True, False or a function.")
         if self.warm_start not in (True, False):
