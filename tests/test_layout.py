@@ -14,6 +14,7 @@ WIDE = (
     "grow_ridge_tree",
     "follow_ridge_tree",
     "joint_ridge_sums",
+    "SoftStart.__init__",
     "fit_soft_tree",
     "soft_slopes",
 )

@@ -1,8 +1,8 @@
 #include <numeric>
 
-#include "check.hpp"
 #include "data/bags.hpp"
 #include "predict/leaf_rows.hpp"
+#include "tests/check.hpp"
 
 using namespace boscage;
 
