@@ -166,13 +166,12 @@ class Polish(Component):
         moved = replace(start, weights=found["weights"], threshold=threshold)
         return _softened(moved, found, job) if self.mode == "soft" else _hardened(moved, tree, job)
 
-
     def _refine_numbers(self, start: Tree, grown: Tree, job: Job) -> Tree:
         """Return the tree refined for squared error."""
         from boscage.engine.recount import Rows, recount
         from boscage.leaves._refine import polished
 
-        if job.native_criterion()[0] != "squared_error" or grown.routing != "hard":
+        if job.criterion.native()[0] != "squared_error" or grown.routing != "hard":
             raise IncompatibleParts(
                 f"polish={self!r} refines hard trees of squared error, and the tree has criterion={job.criterion!r} and "
                 f"routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
