@@ -47,8 +47,8 @@ class DataTable {
   mutable std::shared_ptr<const SparseColumns> sparse_;
 };
 
-// The same columns with some of the rows only; `used` has a number for each row, 0 for those left out.
-std::vector<Column> columns_of_rows(const std::vector<Column>& columns, std::span<const uint8_t> used, Pool& pool);
-SparseColumns columns_of_rows(const SparseColumns& columns, std::span<const uint8_t> used);
+// The same columns with some of the rows only, in increasing order; they are numbered anew from 0 on.
+std::vector<Column> columns_of_rows(const std::vector<Column>& columns, std::span<const uint32_t> rows, Pool& pool);
+SparseColumns columns_of_rows(const SparseColumns& columns, std::span<const uint32_t> rows, int64_t all_rows);
 
 }  // namespace boscage

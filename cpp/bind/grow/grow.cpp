@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/criteria.hpp"
@@ -38,14 +40,38 @@ namespace {
 // Up to this many numbers a fit is over before a thread of its own would have started.
 constexpr size_t kShortWork = 1 << 15;
 
-// A row of weight 0 is not there.
-std::vector<uint32_t> rows_with_weight(const Target& target) {
-  std::vector<uint32_t> rows;
-  rows.reserve(to_size(target.rows()));
-  for (uint32_t row = 0; row < target.rows(); ++row)
-    if (target.weight_of(row) > 0) rows.push_back(row);
-  return rows;
-}
+// The rows that have weight: a row of weight 0 is not there.
+struct RowsWithWeight {
+  explicit RowsWithWeight(const Target& all) : target(all) {
+    for (uint32_t row = 0; row < all.rows(); ++row)
+      if (all.weight_of(row) > 0) row_of.push_back(row);
+    if (signed_size(row_of) == all.rows()) {
+      row_of.clear();
+      return;
+    }
+    const auto outputs = to_size(all.outputs);
+    for (const uint32_t row : row_of) {
+      weight.push_back(all.weight[row]);
+      if (all.is_numbers()) {
+        number.insert(number.end(), all.number.begin() + static_cast<std::ptrdiff_t>(row * outputs),
+                      all.number.begin() + static_cast<std::ptrdiff_t>((row + 1) * outputs));
+      } else {
+        label.push_back(all.label[row]);
+      }
+    }
+    if (std::all_of(weight.begin(), weight.end(), [](double w) { return w == 1; })) weight.clear();
+    target.label = label;
+    target.number = number;
+    target.weight = weight;
+  }
+  RowsWithWeight(const RowsWithWeight&) = delete;
+  RowsWithWeight& operator=(const RowsWithWeight&) = delete;
+
+  Target target;
+  std::vector<uint32_t> row_of;  // empty: all rows
+  std::vector<int32_t> label;
+  std::vector<double> number, weight;
+};
 
 nb::dict grow_axis(const Table& X, const Target& target, const GrowthSpec& spec, const In1<int64_t>& n_categories,
                    int64_t max_bins, int64_t max_features) {
@@ -57,11 +83,12 @@ nb::dict grow_axis(const Table& X, const Target& target, const GrowthSpec& spec,
   Grown tree;
   run(X.numbers <= kShortWork && X.count <= kShortWork, spec.progress, [&](Control& control) {
     Pool pool(spec.threads);
-    NodeRows rows(target, criterion, rows_with_weight(target));
+    const RowsWithWeight own(target);
+    NodeRows rows(own.target, criterion);
     const Side root = rows.total();
     if (root.numbers) limits.min_drop = in_units(criterion, limits.min_drop, -root.numbers->grid->exponent);
     AxisSearch search(X.data, view(n_categories), max_bins, rows, criterion, limits, pool, control,
-                      {max_features, spec.seed});
+                      {max_features, spec.seed}, own.row_of);
     Grower grower(root, limits, spec.order);
     grow_in_memory(grower, search, pool, control);
     tree = flatten(grower, criterion);

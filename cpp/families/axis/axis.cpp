@@ -14,13 +14,23 @@ namespace boscage {
 
 AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
                        const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
-                       ColumnSample sample)
-    : X_(X.rows()), rows_(rows), criterion_(criterion), limits_(limits), control_(control), sample_(sample) {
-  const bool all_rows = rows.size() == X.size();
-  if (max_bins > 0 && !all_rows) throw std::invalid_argument("bins want rows without weight to be left out of X.");
-  std::vector<uint8_t> used(to_size(X.size()), all_rows);
-  for (const uint32_t row : rows.rows(0)) used[row] = 1;
-  const bool is_own = all_rows && !X.is_shared();  // nobody else wants columns of these rows
+                       ColumnSample sample, std::span<const uint32_t> row_of)
+    : X_(X.rows()),
+      row_of_(row_of.begin(), row_of.end()),
+      rows_(rows),
+      criterion_(criterion),
+      limits_(limits),
+      control_(control),
+      sample_(sample) {
+  if (max_bins > 0 && !row_of.empty())
+    throw std::invalid_argument("bins want rows without weight to be left out of X.");
+  const bool is_own = row_of.empty() && !X.is_shared();  // nobody else wants columns of these rows
+  std::vector<uint32_t> every;
+  if (row_of.empty() && X.is_shared()) {
+    every.resize(to_size(X.size()));
+    std::iota(every.begin(), every.end(), 0U);
+    row_of = every;
+  }
   auto all = std::make_shared<std::vector<int32_t>>();
   std::vector<SparseSlice> slices;
   std::visit(
@@ -28,12 +38,12 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
         if constexpr (requires { table.column_stride; }) {
           columns_ = max_bins > 0 || is_own
                          ? make_columns(table, n_categories, max_bins, rows.target().weight, pool, control)
-                         : columns_of_rows(*X.exact_columns(n_categories, pool, control), used, pool);
+                         : columns_of_rows(*X.exact_columns(n_categories, pool, control), row_of, pool);
           all->resize(columns_.size());
           std::iota(all->begin(), all->end(), 0);
         } else {
           sparse_ = is_own ? make_sparse_columns(table, pool, control)
-                           : columns_of_rows(*X.sparse_columns(pool, control), used);
+                           : columns_of_rows(*X.sparse_columns(pool, control), row_of, X.size());
           for (size_t j = 0; j < sparse_.slices.size(); ++j) {
             if (sparse_.slices[j].size() == 0) continue;
             all->push_back(static_cast<int32_t>(j));
@@ -46,7 +56,7 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
   open_.push_back({std::move(all), std::move(slices)});
   has_bins_ = std::any_of(columns_.begin(), columns_.end(),
                           [](const Column& column) { return column.kind != Column::Kind::sorted; });
-  const auto n = static_cast<uint32_t>(X.size());
+  const auto n = static_cast<uint32_t>(rows.size());
   if (rows.numbers() != nullptr) {
     root_exponent_ = rows.total().numbers->grid->exponent;
     return;
@@ -280,7 +290,7 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
           const SparseSlice& found = slice(id, cut.feature);
           const auto order = entries(found);
           const auto left = to_size(cut.position);
-          const auto value = [&](size_t i) { return X(order[i] & kRowMask, cut.feature); };
+          const auto value = [&](size_t i) { return X(row_in_X(order[i]), cut.feature); };
           const bool at_zeros = left == found.negative && rows_.segment(id).size() > signed_size(found);
           const T low = at_zeros && cut.zeros_left ? T{0} : value(left - 1);
           if (at_zeros && !cut.zeros_left) return middle(low, T{0});
@@ -296,9 +306,9 @@ double AxisSearch::threshold_between(int32_t id, const Cut& cut) const {
         }
         const Segment segment = rows_.segment(id);
         const uint32_t* order = column.order.data() + segment.begin;
-        const T low = X(order[cut.position - 1] & kRowMask, cut.feature);
+        const T low = X(row_in_X(order[cut.position - 1]), cut.feature);
         if (cut.position >= segment.size()) return static_cast<double>(low);
-        const T high = X(order[cut.position] & kRowMask, cut.feature);
+        const T high = X(row_in_X(order[cut.position]), cut.feature);
         return std::isnan(high) ? static_cast<double>(low) : middle(low, high);
       },
       X_);

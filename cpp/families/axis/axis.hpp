@@ -62,10 +62,10 @@ struct AxisScratch {
 class AxisSearch {
  public:
   // n_categories and max_bins are for dense rows only; bins want all rows of the table. `sample`: how many columns a
-  // node looks at.
+  // node looks at. `row_of`: the rows of the table that `rows` numbers from 0 on; empty: all of them.
   AxisSearch(const DataTable& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
              const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
-             ColumnSample sample = {});
+             ColumnSample sample = {}, std::span<const uint32_t> row_of = {});
 
   // The best test of a node, its rows marked in NodeRows::goes_left. Columns are searched in parallel when
   // `inner` is not null.
@@ -113,7 +113,14 @@ class AxisSearch {
   bool sees_missing(int32_t id, int32_t feature) const;
   double threshold_between(int32_t id, const Cut& cut) const;
 
+  // The number in X of an entry's row.
+  uint32_t row_in_X(uint32_t entry) const {
+    const uint32_t row = entry & kRowMask;
+    return row_of_.empty() ? row : row_of_[row];
+  }
+
   AnyRows X_;
+  std::vector<uint32_t> row_of_;
   NodeRows& rows_;
   AnyCriterion criterion_;
   Limits limits_;
