@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/dot.hpp"
-#include "families/oblique/soft/lbfgs.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage::refine {
 
