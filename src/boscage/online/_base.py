@@ -110,7 +110,8 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             for number in range(self.n_passes):
                 order = kinds[random.permutation(len(kinds))]
                 report = _shifted(progress, number * len(kinds))
-                arguments = (rows, data.y, by_row, order, n_classes, False, number == 0, report)
+                options = _core.LearnOptions(n_classes, order, replay=False, keep=number == 0)
+                arguments = (rows, data.y, by_row, options, report)
                 if task.step("pass over the rows", partial(learner.learn, *arguments)):
                     break
         fresh = _fitted(learner, LabelBook(data.classes), data.schema)
