@@ -527,8 +527,8 @@ def test_compare_writes_table_json_and_picture(run, tmp_path):
     families = [line.split("  ")[0] for line in lines[2:end]]
     peers = ("obliquetree", "contree", "lightgbm", "xgboost")  # where they are installed
     assert sorted(family for family in families if family not in peers) == [
-        "axis", "forest", "online", "optimal", "sklearn boosting", "sklearn forest", "sklearn logistic", "sklearn tree",
-        "sklearn tree",
+        "axis", "forest", "oblique pruned", "online", "optimal", "sklearn boosting", "sklearn forest",
+        "sklearn logistic", "sklearn tree", "sklearn tree",
     ]  # fmt: skip
     assert result.stderr == "wrote compare.json, compare.png and compare.html in boscage-compare\n"
     assert ANSI not in result.stdout + result.stderr
