@@ -66,7 +66,7 @@ CHOICES = (
 )
 
 
-def methods(cap: float) -> dict[str, Callable[[], Any]]:
+def methods(cap: float | None) -> dict[str, Callable[[], Any]]:
     """Return the split families of the tables, by the names under which results are stored."""
     return {
         "WODT": lambda: WeightedOblique(**PUBLISHED),
