@@ -156,11 +156,12 @@ def _export(model: Any, X: np.ndarray) -> None:
     """Write the model in every form; a refusal is an ordinary error with a message."""
     assert np.isfinite(model.feature_importances_).all()
     json.dumps(model.to_dict(), allow_nan=False)
-    for write in (model.export_text, model.export_graphviz, model.to_html, model.to_c, model.to_sql, model.to_javascript):
+    for name in ("export_text", "export_graphviz", "to_html", "to_c", "to_sql", "to_javascript"):
         try:
-            assert write()
+            written = getattr(model, name)()
         except ValueError as refused:
-            assert str(refused)
+            written = str(refused)
+        assert written
     if hasattr(model, "tree_"):
         model.explain(X[:1])
 

@@ -1,5 +1,6 @@
 """The code on the pages of the documentation runs, and prints what the pages say."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -129,14 +130,16 @@ TABLES = {"performance.rst", "accuracy.rst", "optimal.rst"}  # "room" is the nam
 
 
 def test_plain_words():
-    """Figures of speech that users would have to guess."""
+    """Figures of speech that users would have to guess, on pages and in texts of the program."""
     found = []
-    sources = [
-        path for path in sorted((ROOT / "src").rglob("*.py")) if path.name != "_wodt_trees.py"
-    ]  # "deals" is a key
-    for path in [*WRITTEN, ROOT / "README.md", *sources]:
+    for path in [*WRITTEN, ROOT / "README.md"]:
         words = METAPHORS.replace("rooms?|", "") if path.name in TABLES else METAPHORS
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if re.search(words, line, re.IGNORECASE):
-                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+        lines = enumerate(path.read_text("utf-8").splitlines(), 1)
+        found += [f"{path.name}:{number}: {line}" for number, line in lines if re.search(words, line, re.IGNORECASE)]
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found += [
+                    f"{path.name}:{node.lineno}: {word}" for word in re.findall(METAPHORS, node.value, re.IGNORECASE)
+                ]
     assert found == []

@@ -312,6 +312,7 @@ def test_a_forest_is_explained_by_its_trees(calibrate):
     assert (t != 1) == calibrate
 
     def g(q):
+        q = np.maximum(q, 0)
         return q**t / (q**t).sum()
 
     for i in (0, 70, 133):

@@ -482,4 +482,12 @@ def test_pages_of_numbers_predict_and_explain_as_python_does(browser, leaf, tmp_
         text = page.inner_text("section.bosc")
         assert "observed" in text
         assert "nine tenths" in text
+        assert page.locator(".bosc-histogram span").count() == 24
+        tree = f"{found}.state.tree"
+        first = "m => Array.from(m.values.subarray(0, m.columns))"
+        root = [page.evaluate(f"({first})({tree}.{name})") for name in ("histogram", "residuals")]
+        np.testing.assert_allclose(root[0], np.histogram(y, 24)[0] / len(y), atol=1e-12)
+        away = y - model.predict(X)
+        expected = [away.mean(), np.sqrt((away**2).mean()), np.quantile(np.abs(away), 0.9)]
+        np.testing.assert_allclose(root[1], expected, rtol=1e-9, atol=1e-12)
         assert "probability of" not in text

@@ -139,7 +139,7 @@ def test_batches_of_numbers_give_the_same_bytes(family):
     @given(wide_data())
     def check(problem):
         X, _, w, rng = problem
-        y, parts = draw_job(rng, len(X), FAMILIES[family][:2] + (("constant",),))
+        y, parts = draw_job(rng, len(X), (*FAMILIES[family][:2], ("constant",)))
         if parts["criterion"] in BY_RANKS:
             parts["criterion"] = "squared_error"
         arrays = (X, y) if w is None else (X, y, w)
@@ -186,8 +186,8 @@ def test_an_output_far_narrower_than_another_stays_in_its_range(rng):
 def test_linear_leaves_of_numbers_do_not_depend_on_the_size_of_columns(scale, rng):
     X = rng.normal(size=(200, 3))
     y = np.where(X[:, 0] > 0, X @ [1, 2, -1], X[:, 1])
-    plain = TopDownTreeRegressor(leaf="linear").fit(X, y).predict(X)
-    scaled = TopDownTreeRegressor(leaf="linear").fit(X * scale, y).predict(X * scale)
+    plain = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0)).fit(X, y).predict(X)
+    scaled = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0)).fit(X * scale, y).predict(X * scale)
     np.testing.assert_allclose(scaled, plain, atol=1e-6)
 
 

@@ -206,8 +206,8 @@ void bind_ridge(nb::module_& module) {
            nb::arg("spread").noconvert());
   module.def("fit_soft_tree", &fit_soft, z, y, weight, nb::arg("start"), nb::arg("settings"), nb::arg("threads"),
              nb::arg("progress").none());
-  module.def("soft_slopes", &slopes, z, y, weight, nb::arg("start"), nb::arg("settings"),
-             nb::arg("tests").noconvert(), nb::arg("models").noconvert());
+  module.def("soft_slopes", &slopes, z, y, weight, nb::arg("start"), nb::arg("settings"), nb::arg("tests").noconvert(),
+             nb::arg("models").noconvert());
   module.def("solve_ridge", &solve, nb::arg("gram").noconvert(), nb::arg("right").noconvert(), nb::arg("l2"));
 }
 

@@ -27,8 +27,8 @@ struct ColumnBins {
 };
 
 struct RidgeSettings {
-  double l2 = -1;          // negative: by generalised cross-validation in each node
-  double split_l2 = 3;     // of the models compared in the search for a test
+  double l2 = -1;       // negative: by generalised cross-validation in each node
+  double split_l2 = 3;  // of the models compared in the search for a test
   double df_price = 1;  // what a parameter counts in cross-validation
   int64_t split_columns = 6, cuts = 32;
   int64_t max_leaves = 64, max_depth = -1, min_rows = 1, min_rows_split = 2;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
+
+#include "base/dot.hpp"
+#include "numeric/lbfgs.hpp"
 
 namespace boscage::refine {
 
@@ -10,24 +14,10 @@ namespace {
 
 constexpr int64_t kBlock = 512;
 constexpr double kLeastReach = 1e-6;  // what is reached less is left out
-constexpr size_t kMemory = 10;        // pairs of L-BFGS
 constexpr size_t kWatched = 10;       // so many steps must lower the loss by this share, or they are the last
 constexpr double kEnough = 1e-3;
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
-
-double dot(const double* a, const double* b, int64_t n) {
-  double parts[4] = {0, 0, 0, 0};
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4)
-    for (int64_t e = 0; e < 4; ++e) parts[e] += a[i + e] * b[i + e];
-  for (; i < n; ++i) parts[0] += a[i] * b[i];
-  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-}
-
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
-  return dot(a.data(), b.data(), static_cast<int64_t>(a.size()));
-}
 
 // A child is an inner node, or ~leaf.
 struct Shape {
@@ -230,90 +220,35 @@ class Problem {
   int64_t width_, tests_, models_;
 };
 
-// The pairs of steps and changes of slopes that stand for the curvature.
-class Curvature {
- public:
-  void add(std::vector<double> step, std::vector<double> change) {
-    const double product = dot(step, change);
-    if (!(product > 1e-12 * std::sqrt(dot(step, step) * dot(change, change)))) return;
-    if (steps_.size() == kMemory) {
-      steps_.erase(steps_.begin());
-      changes_.erase(changes_.begin());
-    }
-    steps_.push_back(std::move(step));
-    changes_.push_back(std::move(change));
-  }
-
-  void forget() { steps_ = changes_ = {}; }
-  bool is_empty() const { return steps_.empty(); }
-
-  // Newton's direction, downhill.
-  std::vector<double> direction(const std::vector<double>& slopes) const {
-    std::vector<double> out = slopes, part(steps_.size());
-    for (size_t i = steps_.size(); i-- > 0;) {
-      part[i] = dot(steps_[i], out) / dot(steps_[i], changes_[i]);
-      for (size_t e = 0; e < out.size(); ++e) out[e] -= part[i] * changes_[i][e];
-    }
-    const double scale = steps_.empty() ? 1 / std::max(1.0, std::sqrt(dot(slopes, slopes)))
-                                        : dot(steps_.back(), changes_.back()) / dot(changes_.back(), changes_.back());
-    for (double& v : out) v *= scale;
-    for (size_t i = 0; i < steps_.size(); ++i) {
-      const double back = dot(changes_[i], out) / dot(steps_[i], changes_[i]);
-      for (size_t e = 0; e < out.size(); ++e) out[e] += (part[i] - back) * steps_[i][e];
-    }
-    for (double& v : out) v = -v;
-    return out;
-  }
-
- private:
-  std::vector<std::vector<double>> steps_, changes_;
-};
-
 }  // namespace
 
 SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const SoftSettings& settings, Pool& pool,
                       Control& control) {
   Problem problem(rows, start, settings, pool, control);
-  std::vector<double> x(at(problem.size()), 0.0), slopes;
-  double loss = problem(x, slopes);
+  LbfgsOptions options;
+  options.max_iter = static_cast<int>(std::min<int64_t>(settings.steps, std::numeric_limits<int>::max()));
+  options.tolerance = options.gradient_limit = options.value_limit = 0;
+  options.norm_limit = std::numeric_limits<double>::infinity();
+  const std::vector<double> nothing(at(problem.size()), 0.0);
+  Lbfgs optimiser(nothing, options);
   SoftFit out;
-  out.losses.push_back(loss);
-  Curvature curvature;
-  for (int64_t step = 0; step < settings.steps && loss > 0; ++step) {
-    std::vector<double> direction = curvature.direction(slopes);
-    double fall = dot(direction, slopes);
-    if (!(fall < 0)) break;
-    // Halve the step until the loss falls by a share of what the slope promises.
-    double length = 1, after = 0;
-    std::vector<double> tried(x.size()), found;
-    bool is_lower = false;
-    for (int halving = 0; halving < 20 && !is_lower; ++halving) {
-      for (size_t i = 0; i < x.size(); ++i) tried[i] = x[i] + length * direction[i];
-      after = problem(tried, found);
-      is_lower = after <= loss + 1e-4 * length * fall;
-      if (!is_lower) length *= 0.5;
-    }
-    if (!is_lower) {
-      if (curvature.is_empty()) break;
-      curvature.forget();
+  std::vector<double> slopes;
+  while (optimiser.need() != Lbfgs::Need::done) {
+    if (optimiser.need() == Lbfgs::Need::value) {
+      const auto point = optimiser.point();
+      optimiser.tell_value(problem({point.begin(), point.end()}, slopes));
       continue;
     }
-    std::vector<double> moved(x.size()), change(x.size());
-    for (size_t i = 0; i < x.size(); ++i) {
-      moved[i] = tried[i] - x[i];
-      change[i] = found[i] - slopes[i];
-    }
-    curvature.add(std::move(moved), std::move(change));
-    x = std::move(tried);
-    slopes = std::move(found);
-    loss = after;
-    out.losses.push_back(loss);
+    optimiser.tell_gradient(slopes);
+    const size_t done = static_cast<size_t>(optimiser.iterations());
+    if (out.losses.size() > done) continue;
+    out.losses.push_back(optimiser.best_value());
     control.advance(1);
-    const size_t count = out.losses.size();
-    if (count > kWatched && out.losses[count - 1 - kWatched] - loss <= kEnough * loss) break;
+    if (done >= kWatched && out.losses[done - kWatched] - out.losses[done] <= kEnough * out.losses[done]) break;
   }
-  out.tests = problem.tests_at(x);
-  out.models = problem.models_at(x);
+  const std::vector<double> best(optimiser.best().begin(), optimiser.best().end());
+  out.tests = problem.tests_at(best);
+  out.models = problem.models_at(best);
   return out;
 }
 

@@ -67,9 +67,9 @@ class Polish(Component):
     Notes
     -----
     For numbers (squared error, hard families) a leaf is one number for each output, and L-BFGS over all rows takes the
-    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs`` counts
-    steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size`` and
-    ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
+    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs``
+    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size``
+    and ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
 
     The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the rows of a leaf
     are not kept: rows move between leaves. Equal rows are merged and the order of rows is drawn by their content, so a
@@ -173,8 +173,8 @@ class Polish(Component):
 
         if job.criterion.native()[0] != "squared_error" or grown.routing != "hard":
             raise IncompatibleParts(
-                f"polish={self!r} refines hard trees of squared error, and the tree has criterion={job.criterion!r} and "
-                f"routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
+                f"polish={self!r} refines hard trees of squared error, and this one has criterion={job.criterion!r} "
+                f"and routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
                 "polish=None."
             )
         for name, without in (("dropout", 0.0), ("time_limit", None)):

@@ -147,6 +147,8 @@ template <class At>
 Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
                         std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
   const auto& features = *open_[to_size(id)].features;
+  // Two rows can be told apart in one way only, and the gain is the same bits for either side: the first column wins.
+  const bool is_pair = node.rows == 2 && std::holds_alternative<SquaredError>(criterion_);
   const auto search_range = [&](auto rows, size_t begin, size_t end, AxisScratch& mine) {
     const NodeView seen = view(node, id, mine);
     if constexpr (requires { rows.node; }) rows.node = &mine.ranked;
@@ -157,6 +159,7 @@ Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at
       cut.feature = features[place];
       constant[place] = cut.is_constant;
       if (cut.is_better_than(best)) best = std::move(cut);
+      if (is_pair && best.gain >= 0) break;
     }
     return best;
   };

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from boscage.base.component import check_compatible, data_fact
-from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.data.weights import sum_value
 from boscage.engine.batch_fits import BatchMethods
@@ -67,9 +66,7 @@ class ForestBatches(BatchMethods):
 
         trees: list[Tree] = []
         if len(numbers):
-            with Progress("growing trees", self.verbose, len(numbers)) as progress:
-                shared = SharedPasses(passes, bags, numbers, n_threads(self.n_jobs))
-                trees = shared.grow(grow, progress.callback or _nothing)
+            trees = SharedPasses(passes, bags, numbers, n_threads(self.n_jobs)).grow(grow)
 
         def one_leaf() -> Tree:
             grown: Tree = parts["splits"].grow_in_passes(job, passes, lambda weight: Limits(max_leaf_nodes=1))
@@ -101,7 +98,3 @@ def _means(
     weight = np.concatenate(weights)
     seen |= {"y": np.concatenate(targets), "weight": weight if len(weight) else None}
     return np.concatenate(means), np.concatenate(counts)
-
-
-def _nothing(done: int) -> None:
-    """Show nothing."""

@@ -213,11 +213,8 @@ class SharedPasses:
                 raise _StoppedError
             return self._answers.pop(place)
 
-    def grow(self, grow: Callable[[int, TreePasses], Tree], grown: Callable[[int], None]) -> list[Tree]:
-        """Grow all trees; ``grow(number, passes)`` grows one, ``grown`` is told how many there are.
-
-        The calling thread reads the rows.
-        """
+    def grow(self, grow: Callable[[int, TreePasses], Tree]) -> list[Tree]:
+        """Grow all trees; ``grow(number, passes)`` grows one. The calling thread reads the rows."""
         trees: dict[int, Tree] = {}
         errors: list[BaseException] = []
 
@@ -246,7 +243,6 @@ class SharedPasses:
                     self._wanted.clear()
                     self._answers |= answers
                     self._state.notify_all()
-                grown(len(trees))
         finally:
             with self._state:
                 self._stopped = True

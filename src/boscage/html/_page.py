@@ -24,6 +24,7 @@ from boscage.show.describe import PRETTY, Describer
 from boscage.tree import Tree
 
 _SHORT_TERMS = 3  # of a linear test, on a card of the tree
+_BINS = 24  # of y in the histogram of a node
 _PLAIN_DEPTH = 5  # of the text shown where scripts are off
 
 
@@ -265,31 +266,43 @@ def _test(words: Describer, short: Describer, plain: Describer, node: int) -> di
 
 
 def _numbers(words: Describer, X: Any, labels: list[str] | None) -> dict[str, Any]:
-    """Range of the nodes' numbers, models of the leaves in words, and quantiles of y in each node if y is known."""
+    """Range of the nodes' numbers, models of the leaves in words, and the spread of y in each node if y is known."""
     tree, first = words.tree, words.tree.value[:, 0]
     models = [words.model(int(node)) for node in tree.leaves] if tree.leaf_models is not None else None
-    quantiles = None if X is None or labels is None else _quantiles(tree, X, labels)
-    return {
-        "range": [float(first.min()), float(first.max())],
-        "models": models,
-        "quantiles": None if quantiles is None else encode_matrix(quantiles),
-    }
+    spread = None if X is None or labels is None else _spread(tree, X, labels)
+    return {"range": [float(first.min()), float(first.max())], "models": models, **(spread or {"quantiles": None})}
 
 
-def _quantiles(tree: Tree, X: Any, labels: list[str]) -> npt.NDArray[np.float64] | None:
-    """5, 25, 50, 75 and 95 % of y over the rows in each node, NaN where there is none; of soft trees their paths."""
+def _spread(tree: Tree, X: Any, labels: list[str]) -> dict[str, Any] | None:
+    """Say how y and its residuals are spread over the rows in each node; NaN where there is none.
+
+    ``quantiles``: 5, 25, 50, 75 and 95 % of y. ``histogram``: shares of the rows in equal bins of y from the least to
+    the largest, ``bins`` their ends. ``residuals``: mean and root mean square of y − prediction, and 90 % of its size.
+    In soft trees a row counts where it arrives with a probability of at least one half.
+    """
     try:
         y = np.array(labels, dtype=np.float64)
     except ValueError:  # several outputs
         return None
     path: Any = sparse.csc_array(predict.decision_path(tree, X))
-    found = np.full((tree.node_count, 5), np.nan)
+    low, high = float(y.min()), float(y.max())
+    place = np.zeros(len(y), np.int64)
+    if high / 2 > low / 2:
+        share = (y / 2 - low / 2) / (high / 2 - low / 2)  # halves: the difference need not be a number
+        place = np.minimum((share * _BINS).astype(np.int64), _BINS - 1)
+    with np.errstate(over="ignore"):
+        away = y - predict.predict_numbers(tree, X)
+        square = away**2
+    quantiles, histogram, residuals = (np.full((tree.node_count, width), np.nan) for width in (5, _BINS, 3))
     for node in range(tree.node_count):
         part = slice(path.indptr[node], path.indptr[node + 1])
         rows = path.indices[part][path.data[part] >= 0.5]
         if len(rows):
-            found[node] = np.quantile(y[rows], (0.05, 0.25, 0.5, 0.75, 0.95))
-    return found
+            quantiles[node] = np.quantile(y[rows], (0.05, 0.25, 0.5, 0.75, 0.95))
+            histogram[node] = np.bincount(place[rows], minlength=_BINS) / len(rows)
+            residuals[node] = away[rows].mean(), np.sqrt(square[rows].mean()), np.quantile(np.abs(away[rows]), 0.9)
+    names = {"quantiles": quantiles, "histogram": histogram, "residuals": residuals}
+    return {"bins": [low, high], **{name: encode_matrix(found) for name, found in names.items()}}
 
 
 def _trajectory(tree: Tree) -> dict[str, Any]:

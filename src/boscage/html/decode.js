@@ -19,7 +19,7 @@ function decodeTree(found) {
   tree.spread = decodeArray(found.spread);
   tree.means = decodeArray(found.means);
   tree.rows = decodeRows(found.rows);
-  tree.quantiles = decodeMatrix(found.quantiles);
+  for (const name of ["quantiles", "histogram", "residuals"]) tree[name] = decodeMatrix(found[name]);
   tree.steps = Object.fromEntries(Object.entries(found.trajectory).map(([name, value]) => [name, decodeArray(value)]));
   return deriveNodes(tree);
 }

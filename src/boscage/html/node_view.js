@@ -38,6 +38,7 @@ class NodeView {
         ),
       );
     parts.push(this.facts(node), tree.numbers ? this.numberTable(node) : this.classTable(node));
+    if (tree.histogram && !Number.isNaN(matrixRow(tree.histogram, node)[0])) parts.push(this.histogram(node));
     if (tree.linear_row[node] >= 0) parts.push(this.termTable(node));
     return parts;
   }
@@ -71,6 +72,8 @@ class NodeView {
     if (tree.quantiles && !Number.isNaN(matrixRow(tree.quantiles, node)[0])) {
       const names = ["5 % of y below", "25 % below", "median of y", "75 % below", "95 % below"];
       matrixRow(tree.quantiles, node).forEach((value, i) => lines.push([names[i], value]));
+      const errors = ["mean of y − prediction", "root mean square of it", "90 % of its size below"];
+      matrixRow(tree.residuals, node).forEach((value, i) => lines.push([errors[i], value]));
     }
     const body = element(
       "tbody",
@@ -80,6 +83,22 @@ class NodeView {
       ),
     );
     return element("table", { className: "bosc-table" }, element("caption", {}, "Numbers here"), body);
+  }
+
+  // Shares of the rows in equal bins of y.
+  histogram(node) {
+    const shares = Array.from(matrixRow(this.tree.histogram, node));
+    const most = Math.max(...shares);
+    const [low, high] = this.tree.bins;
+    const step = high / shares.length - low / shares.length;
+    const bars = shares.map((share, i) => {
+      const text = `${formatNumber(low + i * step)} to ${formatNumber(low + (i + 1) * step)}: ${formatShare(share)}`;
+      const bar = element("span", { title: text });
+      bar.style.height = `${(100 * share) / most}%`;
+      return bar;
+    });
+    const label = `Histogram of y from ${formatNumber(low)} to ${formatNumber(high)}`;
+    return element("div", { className: "bosc-histogram", role: "img", ariaLabel: label }, ...bars);
   }
 
   classTable(node) {

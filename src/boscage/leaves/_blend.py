@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BLOCK_ROWS: int = _core.BLOCK_ROWS
 _LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
+_MODERATE = (1e-140, 1e140)  # spreads of columns whose tests can be soft: weights are their inverses
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
 _TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
@@ -31,6 +32,9 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
     if tree.n_leaves == 1 or tree.is_soft or tree.leaf_models is None or (tree.feature == LINEAR).any():
         return tree
     rows = _Rows.of(job, tree.input_map)
+    sizes = rows.spread[rows.spread > 0]
+    if not ((sizes > _MODERATE[0]) & (sizes < _MODERATE[1])).all():
+        return tree
     weights, threshold = _soft_tests(tree, job, rows, blend)
     if weights is None:
         return tree

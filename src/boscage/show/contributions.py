@@ -74,7 +74,7 @@ def sharpened_contributions(mean: Contributions, exponent: float) -> Contributio
     On the straight line from the base q to the prediction, column j moves :math:`g_k` by the integral of
     :math:`\sum_m \partial g_k / \partial q_m \, c_{jm}`. These sum to the prediction again.
     """
-    end = mean.base + mean.columns.sum(axis=0)
+    end = np.maximum(mean.base + mean.columns.sum(axis=0), 0.0)  # a class that no tree votes for, but for rounding
     base, answer = sharpened(np.stack([mean.base, end]), exponent)
     places, weights = np.polynomial.legendre.leggauss(_NODES)
     columns = np.zeros_like(mean.columns)
