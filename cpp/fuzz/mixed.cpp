@@ -91,7 +91,8 @@ int mixed(const uint8_t* data, size_t size) {
   const boscage::mixed::Options options = draw_options(input, problem, size);
   std::vector<double> fill;
   if (is_bag) {  // rows that were not drawn have weight 0
-    const std::vector<double> count = draw_with_replacement(size, problem.rows, problem.rows);
+    const auto draws = draws_by_block(size, problem.rows, problem.rows);
+    const std::vector<double> count = draw_with_replacement(size, draws, {problem.rows, 0, problem.rows});
     problem.weight.resize(static_cast<size_t>(problem.rows), 1.0);
     for (size_t i = 0; i < count.size(); ++i) problem.weight[i] *= count[i];
   }
