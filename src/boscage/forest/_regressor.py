@@ -227,7 +227,7 @@ class ForestRegressor(Regressor, BaseForest):
         X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
         coverage : float, default=0.9
-            Probability, in ]0, 1]; 1 gives the range of the targets.
+            Probability, in (0, 1]; 1 gives the range of the targets.
 
         Returns
         -------

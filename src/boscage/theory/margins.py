@@ -19,7 +19,7 @@ def margin_depth(margin: float, error: float) -> int:
     Parameters
     ----------
     margin : float
-        Least |w·x|, in ]0, 1], for rows and w of norm at most 1.
+        Least |w·x|, in (0, 1], for rows and w of norm at most 1.
     error : float
         Wanted chance that a drawn path ends in a leaf of the wrong class, in (0, 1).
 
