@@ -83,7 +83,7 @@ class ForestRegressor(Regressor, BaseForest):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = ForestRegressor(50, oob_score=True, random_state=0).fit(X, y)
     >>> round(forest.oob_score_, 2)
-    0.45
+    0.43
     """
 
     _tree_class: ClassVar[Any] = TopDownTreeRegressor
