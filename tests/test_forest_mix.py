@@ -385,7 +385,7 @@ def test_a_single_tree_is_refused():
         ({"finders": ()}, r"finders=\(\) is not allowed"),
         ({"finders": ("lda",)}, r"finders=\('lda',\) is not allowed"),
         ({"finders": 3}, r"finders=3 is not allowed"),
-        ({"max_features": 0}, r"max_features=0 is not allowed. Pass an integer >= 1, a fraction in \]0, 1\]"),
+        ({"max_features": 0}, r"max_features=0 is not allowed. Pass an integer >= 1, a fraction in \(0, 1\]"),
         ({"linear_features": "auto"}, r"linear_features='auto' is not allowed"),
         ({"linear_features": 1.5}, r"linear_features=1.5 is not allowed"),
         ({"l2": -1}, r"l2=-1 is not allowed"),

@@ -1,4 +1,4 @@
-"""Every top-down decision tree of one theory, with a scikit-learn face and a small compiled core.
+"""Decision trees and forests for scikit-learn users, with a C++ core.
 
 The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
 wait for scikit-learn. A new public name goes into three lists: the imports for type checkers, ``_HOME``, ``__all__``.

@@ -132,7 +132,7 @@ def value_at(table: Floats, share: Floats) -> Floats:
 
 
 def slope_at(table: Floats, share: Floats) -> Floats:
-    """dG/dq at shares in ]0, ½]."""
+    """dG/dq at shares in (0, ½]."""
     cell, x = _place(table, share)
     h = _U_MAX / (len(table) - 1)
     rise = table[cell + 1, 0] - table[cell, 0]

@@ -198,7 +198,7 @@ class Tweedie(_Deviance):
         self.power = power
 
     def check(self) -> None:
-        """Refuse powers outside ]1, 2[."""
+        """Refuse powers outside (1, 2)."""
         self._check_real("power", low=1, high=2, open_low=True, otherwise="use Poisson() for 1 and Gamma() for 2")
         if self.power == 2:
             self._refuse("power", "a number between 1 and 2, or use Gamma()")
@@ -235,7 +235,7 @@ class Quantile(NumberCriterion):
         self.q = q
 
     def check(self) -> None:
-        """Refuse shares outside ]0, 1[."""
+        """Refuse shares outside (0, 1)."""
         self._check_real("q", low=0, high=1, open_low=True)
         if self.q == 1:
             self._refuse("q", "a number between 0 and 1, without them")

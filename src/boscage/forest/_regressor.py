@@ -83,7 +83,7 @@ class ForestRegressor(Regressor, BaseForest):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> forest = ForestRegressor(50, oob_score=True, random_state=0).fit(X, y)
     >>> round(forest.oob_score_, 2)
-    0.45
+    0.43
     """
 
     _tree_class: ClassVar[Any] = TopDownTreeRegressor
@@ -227,7 +227,7 @@ class ForestRegressor(Regressor, BaseForest):
         X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
         coverage : float, default=0.9
-            Probability, in ]0, 1]; 1 gives the range of the targets.
+            Probability, in (0, 1]; 1 gives the range of the targets.
 
         Returns
         -------

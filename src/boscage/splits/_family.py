@@ -51,8 +51,8 @@ class SplitFamily(Component):
     def check_in_passes(self) -> None:
         """Refuse to grow over rows that are not in memory; families whose search is made of sums override this."""
         raise IncompatibleParts(
-            f"splits={self!r} needs all rows in memory: its search is not made of sums over rows. In batches and with "
-            f"Dask pass {IN_PASSES}; or call fit."
+            f"splits={self!r} is not available in batches or with Dask: it needs all rows in memory. Pass "
+            f"{IN_PASSES}, or call fit."
         )
 
     def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:

@@ -128,7 +128,7 @@ class ForestMix(SplitFamily):
         whole = is_number(value, whole=True) and value >= 1
         share = isinstance(value, (float, np.floating)) and 0 < value <= 1
         if isinstance(value, str) or not (whole or share):
-            self._refuse(name, f"an integer >= 1, a fraction in ]0, 1], {', '.join(map(repr, rules))} or None")
+            self._refuse(name, f"an integer >= 1, a fraction in (0, 1], {', '.join(map(repr, rules))} or None")
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core; rows of weight 0 are left out."""

@@ -56,7 +56,7 @@ class StochasticLinear(SplitFamily):
         C/ε steps with C = 100, Algorithm 4 where a and b are parallel), for two classes and Gini; where the grid of
         "fixed_pq" holds no feasible point, the extreme feasible q of each p is taken.
     epsilon : float, default=0.1
-        Accuracy of the published searches, in ]0, 1]: their Gini index is within ε of the best.
+        Accuracy of the published searches, in (0, 1]: their Gini index is within ε of the best.
     fit_intercept : bool, default=True
         Whether a constant is appended to the rows, so that tests have a threshold.
     intercept_scaling : float, default=1.0

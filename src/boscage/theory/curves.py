@@ -44,11 +44,11 @@ def potential_bound(
     criterion : {"gini", "entropy", "sqrt"} or Criterion
         Normalised to G(½) = 1.
     edge : float
-        γ, in ]0, ½].
+        γ, in (0, ½].
     splits : array-like of int
         t, not negative.
     start : float, default=1.0
-        G₀, the potential of the root, in ]0, 1].
+        G₀, the potential of the root, in (0, 1].
     form : {"sharp", "printed"}, default="sharp"
         Which form of the bound.
 
@@ -87,9 +87,9 @@ def splits_needed(criterion: Any, edge: float, error: float, *, form: str = "sha
     criterion : {"gini", "entropy", "sqrt"} or Criterion
         The criterion.
     edge : float
-        γ, in ]0, ½].
+        γ, in (0, ½].
     error : float
-        ε, in ]0, ½]; at ½ no split is needed.
+        ε, in (0, ½]; at ½ no split is needed.
     form : {"sharp", "printed"}, default="sharp"
         Which form of the bound.
     log : bool, default=False

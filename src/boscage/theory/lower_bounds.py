@@ -106,7 +106,7 @@ def weak_test_curve(edge: float, splits: int, criterion: Any = "sqrt") -> npt.ND
     Parameters
     ----------
     edge : float
-        γ, in ]0, ½[: the test is right with probability ½ + γ, whatever the row.
+        γ, in (0, ½): the test is right with probability ½ + γ, whatever the row.
     splits : int
         How many splits to make at most.
     criterion : str or Criterion, default="sqrt"

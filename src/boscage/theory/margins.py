@@ -19,9 +19,9 @@ def margin_depth(margin: float, error: float) -> int:
     Parameters
     ----------
     margin : float
-        Least |w·x|, in ]0, 1], for rows and w of norm at most 1.
+        Least |w·x|, in (0, 1], for rows and w of norm at most 1.
     error : float
-        Wanted chance that a drawn path ends in a leaf of the wrong class, in ]0, 1[.
+        Wanted chance that a drawn path ends in a leaf of the wrong class, in (0, 1).
 
     References
     ----------
@@ -34,7 +34,7 @@ def margin_depth(margin: float, error: float) -> int:
     67
     """
     if not (0 < margin <= 1 and 0 < error < 1):
-        raise ValueError(f"margin={margin!r} and error={error!r} are not allowed. Pass numbers in ]0, 1] and ]0, 1[.")
+        raise ValueError(f"margin={margin!r} and error={error!r} are not allowed. Pass numbers in (0, 1] and (0, 1).")
     return math.ceil(2 * math.log(1 / error) / margin**2)
 
 

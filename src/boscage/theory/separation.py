@@ -322,7 +322,7 @@ def separation_splits_needed(
     criterion : {"gini", "entropy", "modified_gini"} or Criterion
         The criterion, in the units of the paper.
     edge : float
-        γ, in ]0, ½].
+        γ, in (0, ½].
     potential : float
         α, positive.
     n_classes : int
