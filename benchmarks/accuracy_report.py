@@ -146,7 +146,8 @@ else five shuffled folds (three from 5,000 rows on); a cell is the mean over the
 columns. YDF takes dense columns only, so that ``sector`` (55,197 columns) is beyond it. Nominal columns are one-hot
 coded for scikit-learn and categories for the others. Log-losses are taken after adding .001 to each class. Tests are
 Wilcoxon's signed-rank test over the sets, two-sided, without a correction for the number of methods. CPU seconds are
-geometric means of one thread on a machine with other work: read them as ratios of about ±20 %. The recipe of the
+geometric means of one thread on a machine with other work, and most cells of the forest were run when it was
+busiest: read them as ratios, roughly. The recipe of the
 forest was chosen on most of these classification sets, and that of linear leaves on 14 of the regression sets
 (:doc:`/research/regression` names them), so their lead there is optimistic; nothing was tuned for one set. A dash is a
 cell that was not run.
