@@ -139,7 +139,7 @@ def test_batches_of_numbers_give_the_same_bytes(family):
     @given(wide_data())
     def check(problem):
         X, _, w, rng = problem
-        y, parts = draw_job(rng, len(X), FAMILIES[family][:2] + (("constant",),))
+        y, parts = draw_job(rng, len(X), (*FAMILIES[family][:2], ("constant",)))
         if parts["criterion"] in BY_RANKS:
             parts["criterion"] = "squared_error"
         arrays = (X, y) if w is None else (X, y, w)
