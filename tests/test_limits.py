@@ -216,7 +216,7 @@ MEMORY = {
     "stochastic": lambda n, d, K, t: min(max(2**29, 16 * n * d), 8 * n * t) + 64 * n + t * (500 + 24 * K * d),
     "numbers": lambda n, d, K, t: n * (4 * d + 64) + t * (700 + 24 * K),
     "absolute error": lambda n, d, K, t: n * (4 * d + 112) + t * (700 + 24 * K),
-    "linear leaves": lambda n, d, K, t: n * (17 * d + 240) + t * (700 + 24 * K * d),
+    "linear leaves": lambda n, d, K, t: n * (17 * d + 240) + 16 * d**2 + t * (700 + 24 * K * d),
     "forest": lambda n, d, K, t: n * (8 * d + 112) + t * (700 + 24 * K),
 }
 MODELS = {
