@@ -403,7 +403,6 @@ def test_answers_that_never_come_end_with_the_deadline(client, data, monkeypatch
     assert time.monotonic() - begin < 60
 
 
-
 def _set_version(version):
     boscage.__version__ = version
 

@@ -96,7 +96,9 @@ def ridge_reference(X, r, w, inherited=0.0, l2=None, price=1.0):
 def test_one_leaf_is_a_ridge_regression(rows, l2, weighted, rng):
     X, y = rows
     weight = rng.integers(1, 5, len(y)).astype(float) if weighted else np.ones(len(y))
-    tree = TopDownTreeRegressor(leaf=RidgeLeaf(l2, blend=0, clip=False), max_leaf_nodes=1).fit(X, y, sample_weight=weight)
+    tree = TopDownTreeRegressor(leaf=RidgeLeaf(l2, blend=0, clip=False), max_leaf_nodes=1).fit(
+        X, y, sample_weight=weight
+    )
     constant, slopes, _ = ridge_reference(X, y, weight, l2=None if l2 == "auto" else l2)
     np.testing.assert_allclose(tree.tree_.leaf_models.coef[0, 0], slopes, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(tree.predict(X), constant + X @ slopes, rtol=1e-7)

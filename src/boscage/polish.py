@@ -67,8 +67,8 @@ class Polish(Component):
     Notes
     -----
     For numbers (squared error, hard families) a leaf is one number for each output, and L-BFGS over all rows takes the
-    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs`` counts
-    steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size`` and
+    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs``
+    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size`` and
     ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
 
     The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the rows of a leaf
@@ -166,16 +166,15 @@ class Polish(Component):
         moved = replace(start, weights=found["weights"], threshold=threshold)
         return _softened(moved, found, job) if self.mode == "soft" else _hardened(moved, tree, job)
 
-
     def _refine_numbers(self, start: Tree, grown: Tree, job: Job) -> Tree:
         """Return the tree refined for squared error."""
         from boscage.engine.recount import Rows, recount
         from boscage.leaves._refine import polished
 
-        if job.native_criterion()[0] != "squared_error" or grown.routing != "hard":
+        if job.criterion.native()[0] != "squared_error" or grown.routing != "hard":
             raise IncompatibleParts(
-                f"polish={self!r} refines hard trees of squared error, and the tree has criterion={job.criterion!r} and "
-                f"routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
+                f"polish={self!r} refines hard trees of squared error, and the tree has criterion={job.criterion!r} "
+                f"and routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
                 "polish=None."
             )
         for name, without in (("dropout", 0.0), ("time_limit", None)):
@@ -184,6 +183,8 @@ class Polish(Component):
         slope = _FIRST_SLOPE if isinstance(self.slope, str) else float(self.slope)
         steps = None if isinstance(self.epochs, str) else int(self.epochs)
         found, values = polished(start, job, slope, steps, float(self.l2), harden=self.mode == "hard")
+        if not all(np.isfinite(array).all() for array in (found.weights, found.threshold, values)):
+            return grown  # what has no floats stays as it was grown
         rows = Rows(job.data.X, job.data.y.reshape(len(job.data.y), -1), job.data.weight)
         everywhere = np.ones(start.node_count, bool)
         if self.mode == "soft":
@@ -193,8 +194,9 @@ class Polish(Component):
 
 
 def _loss_of(tree: Tree) -> float:
-    """Weighted impurity of the leaves."""
-    return float(tree.impurity[tree.leaves] @ tree.weighted_n_node_samples[tree.leaves])
+    """Mean impurity of the leaves."""
+    share = tree.weighted_n_node_samples[tree.leaves] / tree.weighted_n_node_samples[0]
+    return float(tree.impurity[tree.leaves] @ share)
 
 
 def polish_part(value: object) -> Polish | None:

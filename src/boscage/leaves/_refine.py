@@ -41,6 +41,7 @@ def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
     return replace(moved, leaf_models=LeafModels(plain, constant, *bounds))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def polished(tree: Tree, job: Job, slope: float, steps: int | None, l2: float, *, harden: bool) -> tuple[Tree, Floats]:
     """Return a tree of linear tests, fitted with one number for each leaf and output, and these numbers.
 
