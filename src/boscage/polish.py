@@ -68,8 +68,8 @@ class Polish(Component):
     -----
     For numbers (squared error, hard families) a leaf is one number for each output, and L-BFGS over all rows takes the
     place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs``
-    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size`` and
-    ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
+    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages.
+    ``batch_size`` and ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
 
     The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the rows of a leaf
     are not kept: rows move between leaves. Equal rows are merged and the order of rows is drawn by their content, so a
