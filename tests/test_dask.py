@@ -1,5 +1,6 @@
 """Dask: real workers, odd partitions, and every way in which a cluster can fail. Nothing may hang."""
 
+import asyncio
 import os
 import time
 from itertools import pairwise
@@ -383,6 +384,23 @@ def test_deadline(client, data):
     with pytest.raises(ClusterError, match="deadline"):
         TopDownTreeClassifier("stochastic", deadline=0.5).fit(*collections(data, [3000], _very_slowly))
     assert time.monotonic() - start < 8
+
+
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_answers_that_never_come_end_with_the_deadline(client, data, monkeypatch, is_silent):
+    """Sums that a worker has made and cannot send, and a scheduler that says nothing any more."""
+
+    async def never(*_, **__):
+        await asyncio.sleep(1000)
+
+    monkeypatch.setattr(client, "gather", lambda *_, **__: never())
+    if is_silent:
+        monkeypatch.setattr(boscage_dask, "_ANSWER_SECONDS", 0.3)
+        monkeypatch.setattr(client.scheduler, "identity", never, raising=False)
+    begin = time.monotonic()
+    with pytest.raises(ClusterError, match="deadline"):
+        TopDownTreeClassifier("stochastic", client=client, deadline=2).fit(*collections(data, [3000]))
+    assert time.monotonic() - begin < 60
 
 
 def _set_version(version):

@@ -17,6 +17,7 @@ from boscage import (
     ForestClassifier,
     ForestRegressor,
     Gamma,
+    Polish,
     Quantile,
     RidgeLeaf,
     StochasticLinear,
@@ -30,13 +31,20 @@ FEWER = settings(SETTINGS, max_examples=max(1, SETTINGS.max_examples // 2))
 BY_SUMS = ("squared_error", "poisson", Gamma(), Tweedie(1.5))
 BY_RANKS = ("absolute_error", Quantile(0.1))
 CONSTANTS = ("constant", "mean", "median", Constant(shrinkage=10.0))
-LINEAR = ("linear", RidgeLeaf(0.0, grow=False), RidgeLeaf(clip=False), RidgeLeaf(blend=0.1))
+LINEAR = (
+    "linear",
+    RidgeLeaf(0.0, grow=False, blend=0),
+    RidgeLeaf(clip=False),
+    RidgeLeaf(blend=0.1),
+    RidgeLeaf(blend=0.2, refine=True),
+)
 # family: criteria, leaves
 FAMILIES = {
     "axis": (Axis(), BY_SUMS + BY_RANKS, CONSTANTS + LINEAR),
     "axis, bins": (Axis(max_bins=16), BY_SUMS + BY_RANKS, CONSTANTS),
     "oc1": ("oc1", BY_SUMS, CONSTANTS + LINEAR),
     "cart_lc": ("cart_lc", BY_SUMS, CONSTANTS + LINEAR),
+    "hhcart": ("hhcart", BY_SUMS[:1], CONSTANTS + LINEAR),
     "stochastic": (StochasticLinear(), BY_SUMS[:1], CONSTANTS),
 }
 FORESTS = {
@@ -91,6 +99,22 @@ def test_every_fit_of_numbers_gives_a_whole_tree(family, tmp_path_factory):
             counts = np.bincount(model.apply(X), minlength=model.tree_.node_count)
             leaves = model.tree_.is_leaf
             np.testing.assert_array_equal(counts[leaves], model.tree_.n_node_samples[leaves])
+
+    check()
+
+
+@pytest.mark.parametrize("splits", ["oc1", "hhcart"])
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+def test_polished_trees_of_numbers_are_whole_too(splits, mode, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+
+    @FEWER
+    @given(wide_data())
+    def check(problem):
+        X, _, w, rng = problem
+        y = wide_numbers(rng, len(X))
+        parts = {"splits": splits, "max_leaf_nodes": 4, "random_state": 0, "polish": Polish(mode, epochs=3)}
+        check_model(TopDownTreeRegressor(**parts).fit(X, y, sample_weight=w), X, y, "polished", folder)
 
     check()
 
@@ -182,13 +206,16 @@ def test_an_output_far_narrower_than_another_stays_in_its_range(rng):
     assert (found[:, 1] <= y[:, 1].max()).all()
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e160, 1e300])
-def test_linear_leaves_of_numbers_do_not_depend_on_the_size_of_columns(scale, rng):
+@pytest.mark.parametrize("exponent", [-996, -565, 531, 996])
+@pytest.mark.parametrize(
+    "leaf", [RidgeLeaf(blend=0), RidgeLeaf(blend=0.1), RidgeLeaf(blend=0.2, refine=True)], ids=repr
+)
+def test_linear_leaves_of_numbers_do_not_depend_on_the_size_of_columns(leaf, exponent, rng):
     X = rng.normal(size=(200, 3))
     y = np.where(X[:, 0] > 0, X @ [1, 2, -1], X[:, 1])
-    plain = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0)).fit(X, y).predict(X)
-    scaled = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0)).fit(X * scale, y).predict(X * scale)
-    np.testing.assert_allclose(scaled, plain, atol=1e-6)
+    tree = TopDownTreeRegressor(leaf=leaf, random_state=0)
+    plain, scaled = tree.fit(X, y).predict(X), np.ldexp(X, exponent)
+    np.testing.assert_allclose(tree.fit(scaled, y).predict(scaled), plain, rtol=1e-12)
 
 
 def test_a_leaf_whose_slope_is_no_float_predicts_its_mean(rng):

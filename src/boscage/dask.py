@@ -9,6 +9,7 @@ client. Workers keep nothing from pass to pass, so they may come, go and die: wh
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +66,7 @@ Floats = npt.NDArray[np.float64]
 _POLL_SECONDS = 0.5
 _MERGED_AT_ONCE = 8
 _ASK_SECONDS = 1.0
+_ANSWER_SECONDS = 10.0  # that the scheduler may take to answer
 
 
 class TopDownTreeClassifier(LocalClassifier):
@@ -293,12 +295,31 @@ class Cluster:
         try:
             self._wait(goal)
             self._raise_failure(futures, goal, groups)
-            values: list[Any] = self.client.gather(goal, errors="raise")
-        except BaseException:
+            return self._gather(goal)
+        except BaseException as error:
             for future in every:
                 future.release()  # not cancel: the scheduler breaks off the connection if a task between is unwanted
+            if isinstance(error, OSError):
+                raise ClusterError(f"the connection to the cluster is lost ({error}).") from error
             raise
-        return values
+
+    def _gather(self, futures: list[Future]) -> list[Any]:
+        """Bring finished answers here; a worker that holds one may be lost by now, or cut off."""
+
+        async def fetch() -> list[Any]:
+            return list(await self.client.gather(futures, errors="raise", asynchronous=True))
+
+        answer = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)  # type: ignore[attr-defined]
+        seen = time.monotonic()
+        try:
+            while not answer.done():
+                try:
+                    return answer.result(timeout=_POLL_SECONDS)
+                except TimeoutError:
+                    seen = self._check(seen)
+            return answer.result()
+        finally:
+            answer.cancel()
 
     def _wait(self, futures: list[Future]) -> None:
         seen = time.monotonic()
@@ -312,21 +333,30 @@ class Cluster:
                 return
             if any(future.status in ("cancelled", "lost") for future in futures):
                 raise ClusterError("the scheduler has dropped the tasks of this fit: was the cluster closed?")
-            now = time.monotonic()
-            if self._has_workers():
-                seen = now
-            elif now - seen > self.timeout:
-                raise ClusterError(
-                    f"no worker has been there for {self.timeout:g} seconds (timeout={self.timeout:g}). Start workers "
-                    "and fit again."
-                )
-            if self.limit is not None and now > self.limit:
-                raise ClusterError("the fit has taken longer than its deadline. Pass a larger one, or more workers.")
+            seen = self._check(seen)
+
+    def _check(self, seen: float) -> float:
+        """Give up if there is no worker, or no time; return when a worker was last there."""
+        now = time.monotonic()
+        if self._has_workers():
+            seen = now
+        elif now - seen > self.timeout:
+            raise ClusterError(
+                f"no worker has been there for {self.timeout:g} seconds (timeout={self.timeout:g}). Start workers "
+                "and fit again."
+            )
+        if self.limit is not None and now > self.limit:
+            raise ClusterError("the fit has taken longer than its deadline. Pass a larger one, or more workers.")
+        return seen
 
     def _has_workers(self) -> bool:
         if self.client.status != "running":
             raise ClusterError(f"the client is {self.client.status}: the connection to the scheduler is lost.")
-        return bool(self.client.scheduler_info(n_workers=-1)["workers"])
+        try:
+            known = self.client.sync(self.client.scheduler.identity, n_workers=-1, callback_timeout=_ANSWER_SECONDS)
+        except (TimeoutError, OSError):  # a scheduler that does not answer has no workers for us
+            return False
+        return bool(known["workers"])
 
     def _raise_failure(self, futures: list[Future], goal: list[Future], groups: list[Group]) -> None:
         """Raise the error of the first group that failed, with the numbers of its partitions."""

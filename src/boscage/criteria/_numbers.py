@@ -19,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 __all__ = ["AbsoluteError", "Gamma", "NumberCriterion", "Poisson", "Quantile", "SquaredError", "Tweedie"]
 
+_MOST_IMPURITY = 1e300  # squares of the largest numbers are no floats
 _NO_TABLE = np.empty((0, 3))
 
 
@@ -27,7 +28,11 @@ def _floats(values: npt.ArrayLike) -> Floats:
 
 
 def _weights(weight: npt.ArrayLike | None) -> Floats | None:
-    return None if weight is None else _floats(weight)
+    """Weights times a power of two, so that their sum is about 1 and products with any numbers are finite."""
+    if weight is None:
+        return None
+    weights = _floats(weight)
+    return np.ldexp(weights, -int(np.frexp(weights.sum())[1]))
 
 
 class NumberCriterion(Component, ABC):
@@ -57,8 +62,10 @@ class NumberCriterion(Component, ABC):
     def impurity(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
         """Return the mean loss of the best constant, over rows and outputs."""
         numbers = _floats(y)
-        losses = self.loss(numbers, self.value(numbers, weight))
-        return float(np.mean(np.average(losses, axis=0, weights=_weights(weight))))
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses = self.loss(numbers, self.value(numbers, weight))
+            found = np.mean(np.average(losses, axis=0, weights=_weights(weight)))
+        return float(np.nan_to_num(found, nan=_MOST_IMPURITY, posinf=_MOST_IMPURITY))
 
     def check_target(self, y: npt.NDArray[Any]) -> None:
         """Refuse numbers that this loss does not know."""

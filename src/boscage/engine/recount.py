@@ -88,8 +88,9 @@ def _recount_numbers(tree: Tree, rows: Rows, nodes: Bools, owner: Any) -> Tree:
         share = path.data[part] * weight[members]
         count[node], total[node] = len(members), float(share.sum())
         if total[node] > 0:
-            value[node] = criterion.value(rows.y[members], share)
-            impurity[node] = max(criterion.impurity(rows.y[members], share), 0.0)
+            y = rows.y[members]
+            value[node] = np.clip(criterion.value(y, share), y.min(axis=0), y.max(axis=0))
+            impurity[node] = max(criterion.impurity(y, share), 0.0)
         else:
             impurity[node] = 0.0
             value[node] = value[max(int(tree.parent[node]), 0)]

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _BLOCK_ROWS: int = _core.BLOCK_ROWS
 _LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
-_MODERATE = (1e-140, 1e140)  # spreads of columns whose tests can be soft: weights are their inverses
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
 _TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
@@ -32,9 +31,6 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
     if tree.n_leaves == 1 or tree.is_soft or tree.leaf_models is None or (tree.feature == LINEAR).any():
         return tree
     rows = _Rows.of(job, tree.input_map)
-    sizes = rows.spread[rows.spread > 0]
-    if not ((sizes > _MODERATE[0]) & (sizes < _MODERATE[1])).all():
-        return tree
     weights, threshold = _soft_tests(tree, job, rows, blend)
     if weights is None:
         return tree
@@ -50,11 +46,21 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
         linear_row=np.where(inner, np.cumsum(inner) - 1, -1),
         weights=weights,
     )
-    if refine:
-        from boscage.leaves._refine import refined
+    # Numbers of any size: what is no float any more is not taken.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if refine:
+            from boscage.leaves._refine import refined
 
-        return refined(soft, tree, job, rows, clip)
-    return fitted_jointly(soft, tree, job, rows, strength, clip)
+            found = refined(soft, tree, job, rows, clip)
+        else:
+            found = fitted_jointly(soft, tree, job, rows, strength, clip)
+    return found if _is_finite(found) else tree
+
+
+def _is_finite(tree: Tree) -> bool:
+    models = tree.leaf_models
+    assert models is not None
+    return all(np.isfinite(array).all() for array in (tree.weights, tree.threshold, models.coef, models.intercept))
 
 
 def wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -63,6 +69,7 @@ def wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     return np.maximum(low - room, low.min(axis=0)), np.minimum(high + room, high.max(axis=0))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats | None, Floats]:
     """Weights of one column each: the distance to the threshold in units of the blend."""
     from boscage.model.predict import decision_path
@@ -89,11 +96,11 @@ def _soft_tests(tree: Tree, job: Job, rows: _Rows, blend: float) -> tuple[Floats
         width = blend * _TYPICAL * min(away) * rows.spread[column]
         if not width > 0:
             return None, threshold
-        with np.errstate(over="ignore"):
-            weights[line, column], threshold[node] = np.divide([1.0, bound], width)
+        weights[line, column], threshold[node] = np.divide([1.0, bound], width)
     return weights if np.isfinite(weights).all() and np.isfinite(threshold).all() else None, threshold
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: float, clip: bool) -> Tree:
     """Correct the models of all leaves at once, by ridge regression on the reach of each."""
     assert soft.leaf_models is not None

@@ -115,6 +115,7 @@ class Mean(_OfRows):
     def _values(self, tree: Tree, job: Job) -> Floats:
         y = job.data.y.reshape(len(job.data.y), -1)
         weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
+        weight = np.ldexp(weight, -int(np.frexp(weight.sum())[1]))  # products with any numbers are finite
         total, mass = np.zeros((tree.node_count, y.shape[1])), np.zeros(tree.node_count)
         centre = tree.value[0]
         for start, reach in _reach(tree, job):

@@ -36,13 +36,12 @@ def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
     moved, models = _fitted(soft, rows, models, (centre, spread), _steps(job), _TEST_L2, job)
     slopes = models[:, :, 1:] / spread[:, None]
     plain, constant = near.in_units(slopes, models[:, :, 0] - np.einsum("lkd,ld->lk", slopes, centre))
-    if not all(np.isfinite(part).all() for part in (moved.weights, moved.threshold, plain, constant)):
-        return hard
     moved = replace(moved, leaf_models=LeafModels(plain, constant, None, None))
     bounds = wider_bounds(*_ranges(moved, job)) if clip else (None, None)
     return replace(moved, leaf_models=LeafModels(plain, constant, *bounds))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def polished(tree: Tree, job: Job, slope: float, steps: int | None, l2: float, *, harden: bool) -> tuple[Tree, Floats]:
     """Return a tree of linear tests, fitted with one number for each leaf and output, and these numbers.
 
