@@ -171,7 +171,7 @@ class Polish(Component):
         from boscage.engine.recount import Rows, recount
         from boscage.leaves._refine import polished
 
-        if job.native_criterion()[0] != "squared_error" or grown.routing != "hard":
+        if job.criterion.native()[0] != "squared_error" or grown.routing != "hard":
             raise IncompatibleParts(
                 f"polish={self!r} refines hard trees of squared error, and this one has criterion={job.criterion!r} "
                 f"and routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
