@@ -148,7 +148,8 @@ coded for scikit-learn and categories for the others. Log-losses are taken after
 Wilcoxon's signed-rank test over the sets, two-sided, without a correction for the number of methods. CPU seconds are
 geometric means of one thread on a machine with other work: read them as ratios of about ±20 %. The recipe of the
 forest was chosen on most of these classification sets, and that of linear leaves on 14 of the regression sets
-(:doc:`/research/regression` names them), so their lead there is optimistic; nothing was tuned for one set. A dash is a cell that was not run.
+(:doc:`/research/regression` names them), so their lead there is optimistic; nothing was tuned for one set. A dash is a
+cell that was not run.
 
 """
 

@@ -50,10 +50,10 @@ class Finish:
 def choose(job: Job, grow: Callable[[Job], Tree], finish: Finish) -> Finish:
     """Settle what is "auto" on rows held out from growing and from everything after it.
 
-    A fifth of the rows is held out (up to 3000 rows: each fifth in turn; of linear leaves of numbers at least three). For each way of polishing the leaf with the
-    least squared error of its probabilities counts, and of these the one with the fewest errors wins; the simpler one
-    on ties. For numbers the loss of the criterion counts. Folds depend on the content of rows, so copies of
-    a row are never on both sides.
+    A fifth of the rows is held out (up to 3000 rows: each fifth in turn; for linear leaves of numbers at least three of
+    them). For each way of polishing the leaf with the least squared error of its probabilities counts, and of these the
+    one with the fewest errors wins; the simpler one on ties. For numbers the loss of the criterion counts. Folds depend
+    on the content of rows, so copies of a row are never on both sides.
     """
     leaves = finish.leaf.candidates()
     polishes: list[Polish | None] = [None] if finish.polish is None else finish.polish.candidates()
