@@ -827,6 +827,25 @@ def follow_ridge_tree(Z: NDArray[numpy.float64], y: NDArray[numpy.float64], weig
 
 def joint_ridge_sums(Z: NDArray[numpy.float64], y: NDArray[numpy.float64], weight: NDArray[numpy.float64], offsets: NDArray[numpy.int64], leaf: NDArray[numpy.int32], reach: NDArray[numpy.float64], columns: NDArray[numpy.int32], centre: NDArray[numpy.float64], spread: NDArray[numpy.float64], threads: int) -> tuple[Any, ...]: ...
 
+class SoftSettings:
+    """Settings of the joint refinement of a soft tree of numbers."""
+
+    def __init__(self) -> None: ...
+
+    model_l2: float
+    test_l2: float
+    steps: int
+    slopes: bool
+
+class SoftStart:
+    """A soft tree of numbers where its refinement begins."""
+
+    def __init__(self, children_left: NDArray[numpy.int32], children_right: NDArray[numpy.int32], tests: NDArray[numpy.float64], unit: NDArray[numpy.float64], models: NDArray[numpy.float64], centre: NDArray[numpy.float64], spread: NDArray[numpy.float64]) -> None: ...
+
+def fit_soft_tree(Z: NDArray[numpy.float64], y: NDArray[numpy.float64], weight: NDArray[numpy.float64], start: SoftStart, settings: SoftSettings, threads: int, progress: Any | None) -> dict[str, Any]: ...
+
+def soft_slopes(Z: NDArray[numpy.float64], y: NDArray[numpy.float64], weight: NDArray[numpy.float64], start: SoftStart, settings: SoftSettings, tests: NDArray[numpy.float64], models: NDArray[numpy.float64]) -> tuple[Any, ...]: ...
+
 def solve_ridge(gram: NDArray[numpy.float64], right: NDArray[numpy.float64], l2: float) -> Any: ...
 
 class Reading:
