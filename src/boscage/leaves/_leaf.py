@@ -38,6 +38,7 @@ class Leaf(Component, ABC):
 
     role: ClassVar[str] = "leaf"
     target: ClassVar[str] = "classes"
+    folds_of_many: ClassVar[int] = 1  # fifths held out in turn where there are many rows
 
     @abstractmethod
     def leaf_values(self, tree: Nodes) -> Floats | None:

@@ -33,7 +33,8 @@ def refined(soft: Tree, hard: Tree, job: Job, rows: _Rows, clip: bool) -> Tree:
     coef, constant = standardised(soft.leaf_models, near)
     at_centre = constant + np.einsum("lkd,ld->lk", coef, centre)
     models = np.concatenate([at_centre[:, :, None], coef * spread[:, None]], axis=2)
-    moved, models = _fitted(soft, rows, models, (centre, spread), _steps(job), _TEST_L2, job)
+    moved, models = _fitted(soft, rows, models, (centre, spread), None, _TEST_L2, job)
+    centre, spread = _steady(centre), _steady(spread)
     slopes = models[:, :, 1:] / spread[:, None]
     plain, constant = near.in_units(slopes, models[:, :, 0] - np.einsum("lkd,ld->lk", slopes, centre))
     moved = replace(moved, leaf_models=LeafModels(plain, constant, None, None))
@@ -56,15 +57,30 @@ def polished(tree: Tree, job: Job, slope: float, steps: int | None, l2: float, *
     models[:, :, 0] = (tree.value[tree.leaves] - rows.centre) / rows.scale
     for factor in _HARDER if harden else (1.0,):
         steeper = replace(soft, weights=soft.weights * factor, threshold=soft.threshold * factor)
-        found, models = _fitted(
-            steeper, rows, models, units, steps or _steps(job), l2 * float(rows.weight.sum()), job, slopes=False
-        )
+        found, models = _fitted(steeper, rows, models, units, steps, l2 * float(rows.weight.sum()), job, slopes=False)
         soft = replace(found, weights=found.weights / factor, threshold=found.threshold / factor)
     return found, rows.number(models[:, :, 0])
 
 
-def _steps(job: Job) -> int:
-    return int(np.clip(_ROW_STEPS // len(job.data.y), _FEWEST_STEPS, _STEPS))
+def _steady(numbers: Floats) -> Floats:
+    """Round to 2^-30 of the largest: what differs by rounding alone becomes the same number.
+
+    Hundreds of steps would turn such differences, as of a row of weight 2 and the row twice, into visible ones.
+    """
+    most = float(np.abs(numbers).max(initial=0.0))
+    if not most > 0:
+        return numbers
+    step = float(np.ldexp(1.0, int(np.frexp(most)[1]) - 30))
+    return np.round(numbers / step) * step
+
+
+def _merged(rows: _Rows) -> tuple[Floats, Floats, Floats]:
+    """Return rows, y and weights with equal rows merged, in an order that follows from their content."""
+    both = np.hstack([_steady(rows.Z), _steady(rows.y)])
+    found, kind = np.unique(both, axis=0, return_inverse=True)
+    d = rows.Z.shape[1]
+    weight = np.bincount(kind.ravel(), rows.weight)
+    return np.ascontiguousarray(found[:, :d]), np.ascontiguousarray(found[:, d:]), weight
 
 
 def _fitted(
@@ -72,30 +88,32 @@ def _fitted(
     rows: _Rows,
     models: Floats,
     units: tuple[Floats, Floats],
-    steps: int,
+    steps: int | None,
     test_l2: float,
     job: Job,
     *,
     slopes: bool = True,
 ) -> tuple[Tree, Floats]:
     """Return the tree with tests that were moved, and the models in units of the leaves."""
-    unit = _UNIT_OF_TESTS * np.abs(soft.weights * rows.spread).max(axis=1)
+    unit = _steady(_UNIT_OF_TESTS * np.abs(soft.weights * rows.spread).max(axis=1))
     rows = rows.within(_FAR)
     tests = np.column_stack([soft.weights @ rows.mean - soft.threshold[~soft.is_leaf], soft.weights * rows.spread])
-    share = rows.weight / rows.weight.sum()
+    Z, y, weight = _merged(rows)
+    share = weight / weight.sum()
     settings = _core.SoftSettings()
-    settings.steps, settings.slopes = steps, slopes
+    settings.steps = steps or int(np.clip(_ROW_STEPS // len(y), _FEWEST_STEPS, _STEPS))
+    settings.slopes = slopes
     settings.model_l2 = _MODEL_L2
-    settings.test_l2 = test_l2 * float((share @ (rows.y - share @ rows.y) ** 2).sum())
+    settings.test_l2 = test_l2 * float((share @ (y - share @ y) ** 2).sum())
     start = _core.SoftStart(
         soft.children_left,
         soft.children_right,
-        np.ascontiguousarray(tests),
+        np.ascontiguousarray(_steady(tests)),
         unit,
-        np.ascontiguousarray(models.reshape(len(models), -1)),
-        *units,
+        np.ascontiguousarray(_steady(models.reshape(len(models), -1))),
+        *(np.ascontiguousarray(_steady(part)) for part in units),
     )
-    found = _core.fit_soft_tree(rows.Z, rows.y, rows.weight, start, settings, job.threads, job.progress)
+    found = _core.fit_soft_tree(Z, y, weight, start, settings, job.threads, job.progress)
     inverse = np.divide(1.0, rows.spread, out=np.zeros_like(rows.spread), where=rows.spread > 0)
     weights = found["tests"][:, 1:] * inverse
     threshold = np.zeros(soft.node_count)
