@@ -59,9 +59,8 @@ def test_hard_trees(tree):
     tree = replace(tree, leaf_models=None)
     X = random_rows(3, tree, 40)
     X = np.nan_to_num(X) if needs_numbers(tree) else X
-    unit = tree.input_map is not None and tree.input_map.unit_rows
-    if unit:  # a row whose score is at the threshold may change sides
-        tree = replace(tree, threshold=np.where(tree.linear_row >= 0, tree.threshold + 0.01234, tree.threshold))
+    # A row whose score is at the threshold may change sides: terms are added in another order.
+    tree = replace(tree, threshold=np.where(tree.linear_row >= 0, tree.threshold + 0.01234, tree.threshold))
     expected = _predict.predict_proba(tree, X)
     found = [row[0] for row in ask(tree, X, f"SELECT {to_sql(tree)} FROM t")]
     assert found == expected.argmax(axis=1).tolist()

@@ -177,7 +177,7 @@ BROKEN = {
     "input_map.scale: must be finite": lambda: example(input_map=InputMap(scale=[1.0, np.nan, 1.0])),
     "input_map.constant: must be finite": lambda: example(weights=[[1.0] * 4], input_map=InputMap(constant=np.inf)),
     "come together": lambda: example(input_map=InputMap(codes=[1.0])),
-    "input_map.code_offset: must be -1 or leave": lambda: example(
+    "input_map.code_offset: must be -1 or lie": lambda: example(
         input_map=InputMap(code_offset=[-1, -1, 0], codes=[1.0])
     ),
     "input_map.code_offset: .* numeric": lambda: codes([0, -1, 0], [1.0] * 4),

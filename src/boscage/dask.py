@@ -309,7 +309,7 @@ class Cluster:
         async def fetch() -> list[Any]:
             return list(await self.client.gather(futures, errors="raise", asynchronous=True))
 
-        answer = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)  # type: ignore[attr-defined]
+        answer = asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
         seen = time.monotonic()
         try:
             while not answer.done():

@@ -70,8 +70,9 @@ def _steady(numbers: Floats) -> Floats:
     most = float(np.abs(numbers).max(initial=0.0))
     if not most > 0:
         return numbers
-    step = float(np.ldexp(1.0, int(np.frexp(most)[1]) - 30))
-    return np.round(numbers / step) * step
+    exponent = int(np.frexp(most)[1]) - 30
+    rounded: Floats = np.ldexp(np.round(np.ldexp(numbers, -exponent)), exponent)
+    return rounded
 
 
 def _merged(rows: _Rows) -> tuple[Floats, Floats, Floats]:
@@ -79,7 +80,7 @@ def _merged(rows: _Rows) -> tuple[Floats, Floats, Floats]:
     both = np.hstack([_steady(rows.Z), _steady(rows.y)])
     found, kind = np.unique(both, axis=0, return_inverse=True)
     d = rows.Z.shape[1]
-    weight = np.bincount(kind.ravel(), rows.weight)
+    weight = np.bincount(kind.ravel(), rows.weight).astype(np.float64)
     return np.ascontiguousarray(found[:, :d]), np.ascontiguousarray(found[:, d:]), weight
 
 
