@@ -192,8 +192,10 @@ class Polish(Component):
 
 
 def _loss_of(tree: Tree) -> float:
-    """Weighted impurity of the leaves."""
-    return float(tree.impurity[tree.leaves] @ tree.weighted_n_node_samples[tree.leaves])
+    """Mean impurity of the leaves, by their weight."""
+    return float(
+        tree.impurity[tree.leaves] @ (tree.weighted_n_node_samples[tree.leaves] / tree.weighted_n_node_samples[0])
+    )
 
 
 def polish_part(value: object) -> Polish | None:
