@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -38,10 +39,13 @@ class Input {
 
   template <class T>
   T bits() {
-    uint8_t raw[sizeof(T)];
-    for (uint8_t& part : raw) part = byte();
+    std::array<uint8_t, sizeof(T)> raw{};  // what is missing is 0
+    const size_t count = std::min(left_, sizeof(T));
+    if (count > 0) std::memcpy(raw.data(), at_, count);
+    at_ += count;
+    left_ -= count;
     T value;
-    std::memcpy(&value, raw, sizeof(T));
+    std::memcpy(&value, raw.data(), sizeof(T));
     return value;
   }
 

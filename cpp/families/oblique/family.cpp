@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <tuple>
 #include <type_traits>
 
@@ -313,6 +314,7 @@ void measure_numbers(const ObliqueData& data, NodeRows& rows, int32_t id, const 
 
 void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const ObliqueFamily& family, Pool& pool,
                   Control& control) {
+  if (data.lookahead && data.numbers != nullptr) throw std::invalid_argument("look-ahead is for classes");
   std::vector<Request> requests;
   Placer placer(grower, data, rows);
   const bool shares = family.shares_node() && pool.threads() > 1;

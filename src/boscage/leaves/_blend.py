@@ -65,8 +65,8 @@ def _is_finite(tree: Tree) -> bool:
 
 def wider_bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Ranges of y in the leaves and half of them beyond, within the range of all rows."""
-    room = _BEYOND * (high - low)
-    return np.maximum(low - room, low.min(axis=0)), np.minimum(high + room, high.max(axis=0))
+    margin = _BEYOND * (high - low)
+    return np.maximum(low - margin, low.min(axis=0)), np.minimum(high + margin, high.max(axis=0))
 
 
 @np.errstate(over="ignore", invalid="ignore")
