@@ -131,6 +131,27 @@ void NodeCutter::set_view(const Limits& limits) {
   near_ = 1e-11 * potential_;
 }
 
+// Defined before its use: Clang 16 forgets instances that a generic lambda asks for first.
+template <class C>
+Best NodeCutter::scan(const C& criterion, std::span<const uint32_t> entries, CutScratch& scratch) const {
+  constexpr bool runs = std::is_same_v<C, Entropy> || std::is_same_v<C, Gini>;
+  if (!runs || (classes() == 2 && std::is_same_v<C, Gini>))
+    return scan_sorted(criterion, WeightedRows(local_.data()), entries, view_, Start{}, scratch.sums);
+  Best best;
+  RunningGain<C> running(criterion, total_, terms_);
+  double weight = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const WeightedRow& row = local_[entries[i] & kRowMask];
+    if (entries[i] & kNewValue && allows(static_cast<int64_t>(i), weight)) {
+      const double value = above_noise(running.gain());
+      if (best.position < 0 || is_better(value, best.gain)) best = {value, static_cast<int64_t>(i)};
+    }
+    running.to_left(row.label, row.weight);
+    weight += row.weight;
+  }
+  return best;
+}
+
 CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) const {
   const auto order = scratch.order.sort(scores);
   scratch.entries.resize(order.size());
@@ -153,26 +174,6 @@ bool NodeCutter::allows(int64_t left_rows, double left_weight) const {
   const int64_t fewest = std::max<int64_t>(1, limits_.min_samples_leaf);
   return left_rows >= fewest && rows() - left_rows >= fewest && left_weight >= limits_.min_weight_leaf &&
          view_.weight - left_weight >= limits_.min_weight_leaf;
-}
-
-template <class C>
-Best NodeCutter::scan(const C& criterion, std::span<const uint32_t> entries, CutScratch& scratch) const {
-  constexpr bool runs = std::is_same_v<C, Entropy> || std::is_same_v<C, Gini>;
-  if (!runs || (classes() == 2 && std::is_same_v<C, Gini>))
-    return scan_sorted(criterion, WeightedRows(local_.data()), entries, view_, Start{}, scratch.sums);
-  Best best;
-  RunningGain<C> running(criterion, total_, terms_);
-  double weight = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const WeightedRow& row = local_[entries[i] & kRowMask];
-    if (entries[i] & kNewValue && allows(static_cast<int64_t>(i), weight)) {
-      const double value = above_noise(running.gain());
-      if (best.position < 0 || is_better(value, best.gain)) best = {value, static_cast<int64_t>(i)};
-    }
-    running.to_left(row.label, row.weight);
-    weight += row.weight;
-  }
-  return best;
 }
 
 // The facts of the sides are made once the test is chosen.
