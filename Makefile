@@ -16,8 +16,8 @@ REQUIREMENTS := $(BIN)/python -c "import sys, tomllib; p = tomllib.load(open('py
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang lint format bench docs sanitize sanitize-python \
-  sanitize-threads sanitize-memory planted fuzz coverage clean
+.PHONY: help setup demo test test-cpp test-slow wheel test-wheel clang clang-python lint format bench docs sanitize sanitize-python \
+  sanitize-threads sanitize-memory planted fuzz free-threaded coverage clean
 
 help:  ## List the commands
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 18
@@ -79,6 +79,11 @@ clang: $(VENV)/.deps  ## The core and its C++ tests compiled with Clang
 	cmake --build build/clang --target core_test
 	build/clang/core_test
 
+clang-python: $(VENV)/.built  ## The Python module compiled with Clang, laid over the environment (benchmarks/bench_compilers.py)
+	cmake -S . -B build/clang-python -G Ninja -DCMAKE_CXX_COMPILER=$(CLANG) -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+	cmake --build build/clang-python
+	$(BIN)/python packaging/overlay.py build/clang-python
+
 lint: $(VENV)/.deps  ## Style, spelling and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -132,9 +137,30 @@ sanitize-python: build/sanitize-python/env/bin/python  ## The Python tests under
 	$(SANITIZED) $< -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" -p no:cacheprovider --timeout 900 \
 	  $(UNSANITIZED:%=--ignore tests/test_%.py) $(UNSANITIZED_CASES:%=--deselect tests/%)
 
+# Python without the global lock (3.13t, 3.14t) has an environment of its own. Packages of the tests that have no wheel for
+# it are left out, and the tests that need them are skipped. FREE_TESTS names some of the tests.
+PYTHON_FT ?= $(firstword $(shell command -v python3.14t python3.13t))
+FREE := build/free-threaded/env/bin/python
+
+build/free-threaded/.deps: pyproject.toml packaging/free_threaded.py
+	@test -n "$(PYTHON_FT)" || { echo "no free-threaded Python here; name one: make $(MAKECMDGOALS) PYTHON_FT=python3.14t"; exit 1; }
+	test -x $(FREE) || $(PYTHON_FT) -m venv build/free-threaded/env
+	$(FREE) packaging/free_threaded.py
+	touch $@
+
+build/free-threaded/.built: build/free-threaded/.deps $(VENV)/.built
+	$(FREE) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+	  --config-settings=build-dir=build/free-threaded/module \
+	  --config-settings=cmake.define.BOSCAGE_CORE=$(CURDIR)/build/dev/libboscage_core.a --editable .
+	touch $@
+
+free-threaded: build/free-threaded/.built  ## The Python tests without the global lock: PYTHON_FT=python3.14t
+	$(FREE) -m pytest -q -n $(JOBS) --dist worksteal -m "not slow" -p no:cacheprovider --timeout 900 \
+	  $(UNSANITIZED:%=--ignore tests/test_%.py) $(FREE_TESTS)
+
 # With Clang libFuzzer runs the targets, otherwise cpp/fuzz/driver.cpp does. New inputs go to build/fuzz/corpus.
 FUZZ_SECONDS ?= 60
-FUZZ_TARGETS ?= axis batches mixed numbers oblique online optimal predict stochastic
+FUZZ_TARGETS ?= axis batches joint mixed numbers oblique online optimal predict stochastic
 fuzz: $(VENV)/.deps build/sanitize-python/env/bin/python  ## Fuzz every growth, prediction and the model loader, FUZZ_SECONDS each
 	cmake -S . -B build/fuzz -G Ninja $(if $(CLANG),-DCMAKE_CXX_COMPILER=$(CLANG)) -DBOSCAGE_PYTHON=OFF -DBOSCAGE_FUZZ=ON \
 	  -DBOSCAGE_SANITIZE=address

@@ -126,6 +126,8 @@ def memory() -> None:
     rows = []
     for kind, splits, n, columns, threads in (
         ("ForestClassifier", "mixed", 200_000, 10, 1),
+        ("ForestClassifier", "mixed", 200_000, 10, 2),
+        ("ForestRegressor", "mixed", 200_000, 10, 1),
         ("ForestClassifier", "mixed", 200_000, 50, 1),
         ("ForestClassifier", "mixed", 200_000, 50, 2),
         ("ForestRegressor", "mixed", 200_000, 50, 1),

@@ -127,7 +127,8 @@ def search(X, y, depth, weight=None, limit=600.0, threads=1) -> dict[str, object
     none = np.empty(0, np.int32)
     settings = _core.OptimalSettings()
     settings.max_depth, settings.time_limit, settings.threads = depth, limit, threads
-    return _core.solve_optimal(X, y.astype(np.int32), weight, settings, (none, none, none, np.empty(0)), None)
+    target = _core.Target(y.astype(np.int32), np.empty(0) if weight is None else weight, int(y.max()) + 1)
+    return _core.solve_optimal(_core.Table(X), target, settings, (none, none, none, np.empty(0)), None)
 
 
 def hard_cases():

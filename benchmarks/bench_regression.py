@@ -1,4 +1,4 @@
-"""Trees of numbers against scikit-learn: fit, predict, absolute error, and single trees against a random forest."""
+"""Trees of numbers against scikit-learn: fit, predict, absolute error. Errors are those of accuracy.py."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.datasets import make_regression
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.model_selection import ShuffleSplit
 from sklearn.tree import DecisionTreeRegressor
 
 from _measure import data_folder, geometric_mean, in_turns, report
@@ -17,9 +14,7 @@ from boscage import Quantile, TopDownTreeRegressor
 from boscage.datasets import read_npz
 
 LARGE = ["protein", "kin40k", "fried", "2dplanes", "cal-housing", "ailerons"]
-PRINTED = {"abalone": 2.07, "cpu-act": 2.58, "ailerons": 1.66e-4}  # the best single trees in print
 ROUNDS = 3
-SPLITS = 10
 
 
 @cache
@@ -87,42 +82,6 @@ def quantiles() -> None:
     report("regression_quantiles", "100,000 x 20, depth 8, against scikit-learn's absolute_error (CPU s)", rows)
 
 
-def single_trees() -> None:
-    """Ten random splits, four fifths to learn from: RMSE and its standard error, paired with a forest of 500."""
-    rows: list[dict[str, Any]] = []
-    for name, printed in PRINTED.items():
-        if (found := data(name)) is None:
-            rows.append({"data": name, "RMSE": "not there: set BOSCAGE_DATA"})
-            continue
-        X, y, nominal = found
-        X = X.astype(np.float64)
-        errors: dict[str, list[float]] = {"tree": [], "forest": []}
-        seconds, leaves = [], []
-        for seed, (train, test) in enumerate(ShuffleSplit(SPLITS, test_size=0.2, random_state=0).split(X)):
-            tree = TopDownTreeRegressor(leaf="linear", max_leaf_nodes=64, categorical_features=nominal)
-            forest = RandomForestRegressor(500, random_state=seed)
-            seconds += in_turns(1, fit=partial(tree.fit, X[train], y[train]))["fit"]
-            forest.fit(X[train], y[train])
-            leaves.append(tree.get_n_leaves())
-            for kind, model in (("tree", tree), ("forest", forest)):
-                errors[kind].append(float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2))))
-        ours, theirs = np.array(errors["tree"]), np.array(errors["forest"])
-        rows.append(
-            {
-                "data": name,
-                "RMSE": float(ours.mean()),
-                "standard error": float(ours.std(ddof=1) / np.sqrt(SPLITS)),
-                "best in print": printed,
-                "RandomForest-500": float(theirs.mean()),
-                "p (paired t)": float(stats.ttest_rel(ours, theirs).pvalue),
-                "most leaves": max(leaves),
-                "slowest fit CPU s": max(seconds),
-            }
-        )
-    report("regression_single", "One tree with leaf='linear', ten random splits (RMSE)", rows)
-
-
 def main() -> None:
     fit_and_predict()
     quantiles()
-    single_trees()

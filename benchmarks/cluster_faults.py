@@ -1,9 +1,10 @@
 """Faults on a cluster: workers are killed at random, or have too little memory, while trees grow.
 
-``python benchmarks/cluster_faults.py --kills 100`` starts a Dask cluster of three worker processes and fits axis,
-weighted oblique and stochastic trees in turn, while a thread kills a random worker (SIGKILL) every second or so; the
-cluster starts another in its place. Then workers have less memory than a partition needs. Every fit must end before its
-deadline, with the bytes of a fit in memory or with ``ClusterError``; anything else ends the program with an error.
+``python benchmarks/cluster_faults.py --kills 100`` starts a Dask cluster of three worker processes and fits trees and
+forests of every family, for classification and regression, in turn, while a thread kills a random worker (SIGKILL)
+every second or so; the cluster starts another in its place. Then workers have less memory than a partition needs. Every
+fit must end before its deadline, with the bytes of a fit in memory or with ``ClusterError``; anything else ends the
+program with an error.
 """
 
 from __future__ import annotations
@@ -22,25 +23,43 @@ import dask.array as da
 import distributed
 import numpy as np
 from dask.delayed import delayed
+from distributed.core import Status
 from distributed.utils import get_mp_context
+from sklearn.base import clone, is_regressor
 
-from boscage import Axis, TopDownTreeClassifier, WeightedOblique
+import boscage.dask
+from boscage import (
+    Axis,
+    ForestClassifier,
+    ForestRegressor,
+    TopDownTreeClassifier,
+    TopDownTreeRegressor,
+    WeightedOblique,
+)
 from boscage.dask import ClusterError
-from boscage.dask import TopDownTreeClassifier as DaskClassifier
 
-FAMILIES: dict[str, dict[str, Any]] = {
-    "axis": {"splits": Axis(max_bins=64), "max_leaf_nodes": 12},
-    "wodt": {"splits": WeightedOblique(max_iter=3, max_bins=32), "max_leaf_nodes": 3, "random_state": 3},
-    "stochastic": {"splits": "stochastic", "max_leaf_nodes": 12},
+AXIS, OBLIQUE = Axis(max_bins=64), WeightedOblique(max_iter=3, max_bins=32)
+SMALL, FEW_TREES = {"max_leaf_nodes": 3, "random_state": 3}, {"n_estimators": 3, "max_leaf_nodes": 6, "random_state": 3}
+FAMILIES: dict[str, Any] = {
+    "axis": TopDownTreeClassifier(AXIS, max_leaf_nodes=12),
+    "oblique": TopDownTreeClassifier(OBLIQUE, **SMALL),
+    "stochastic": TopDownTreeClassifier("stochastic", max_leaf_nodes=12),
+    "axis, regression": TopDownTreeRegressor(AXIS, max_leaf_nodes=12),
+    "oblique, regression": TopDownTreeRegressor(OBLIQUE, **SMALL),
+    "stochastic, regression": TopDownTreeRegressor("stochastic", max_leaf_nodes=12),
+    "forest, axis": ForestClassifier(splits=AXIS, **FEW_TREES),
+    "forest, stochastic": ForestClassifier(splits="stochastic", **FEW_TREES),
+    "forest, regression": ForestRegressor(splits=AXIS, **FEW_TREES),
 }
 PARTS = 8
 
 
-def make_data(n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows of three classes."""
+def make_data(name: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with a numeric target, or with three classes."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, 6)).astype(np.float32)
-    return X, np.digitize(X[:, 0] + X[:, 1] * X[:, 3], [-0.5, 1])
+    y = X[:, 0] + X[:, 1] * X[:, 3]
+    return X, y if is_regressor(FAMILIES[name]) else np.digitize(y, [-0.5, 1])
 
 
 def collections(X: np.ndarray, y: np.ndarray, waste_mb: int = 0, pause: float = 0.0) -> tuple[da.Array, da.Array]:
@@ -62,9 +81,10 @@ def collections(X: np.ndarray, y: np.ndarray, waste_mb: int = 0, pause: float = 
 
 
 def saved(model: Any) -> bytes:
-    """Return the bytes of a tree."""
+    """Return the bytes of the trees."""
     fields = ("weights", "value", "children_left", "feature", "threshold", "n_node_samples", "impurity")
-    return b"".join(getattr(model.tree_, name).tobytes() for name in fields)
+    trees = model.trees_ if hasattr(model, "trees_") else [model.tree_]
+    return b"".join(getattr(tree, name).tobytes() for tree in trees for name in fields)
 
 
 class Killer:
@@ -80,7 +100,8 @@ class Killer:
             # Not while they start: a nanny whose worker dies then gives up, and the cluster gets smaller.
             known = set(self.cluster.scheduler.workers)
             nannies = [nanny for nanny in self.cluster.workers.values() if nanny.worker_address in known]
-            alive = [nanny.process.pid for nanny in nannies if nanny.process is not None and nanny.process.pid]
+            started = [nanny.process for nanny in nannies if nanny.process is not None]
+            alive = [process.pid for process in started if process.status == Status.running and process.pid]
             if not alive:
                 continue
             try:
@@ -115,9 +136,12 @@ def try_fit(client: Any, name: str, data: tuple[da.Array, da.Array], expected: b
     """Fit once; return how it ended."""
     begin = time.monotonic()
     try:
-        model = DaskClassifier(client=client, timeout=30, deadline=deadline, **FAMILIES[name]).fit(*data)
+        on_cluster = getattr(boscage.dask, type(FAMILIES[name]).__name__)
+        settings = FAMILIES[name].get_params(deep=False)
+        model = on_cluster(client=client, timeout=30, deadline=deadline, **settings).fit(*data)
         outcome = "same bytes" if saved(model) == expected else "OTHER BYTES"
-    except ClusterError:
+    except ClusterError as error:
+        print(f"ClusterError: {error}", flush=True)
         outcome = "ClusterError"
     # Some time for the last tasks to be given up.
     return outcome if time.monotonic() - begin < deadline + 30 else "TOO LATE"
@@ -125,8 +149,7 @@ def try_fit(client: Any, name: str, data: tuple[da.Array, da.Array], expected: b
 
 def kill_workers(kills: int, seed: int, deadline: float) -> Counter[tuple[str, str]]:
     """Fit trees of all families in turn until so many workers were killed; count how the fits ended."""
-    X, y = make_data()
-    expected = {name: saved(TopDownTreeClassifier(**settings).fit(X, y)) for name, settings in FAMILIES.items()}
+    expected = {name: saved(clone(tree).fit(*make_data(name))) for name, tree in FAMILIES.items()}
     found: Counter[tuple[str, str]] = Counter()
     rng, done, slowest = random.Random(seed), 0, 0.0
     while done < kills:
@@ -134,23 +157,25 @@ def kill_workers(kills: int, seed: int, deadline: float) -> Counter[tuple[str, s
             for name in FAMILIES:
                 begin = time.monotonic()
                 with Killer(cluster, rng, kills - done) as killer:
-                    outcome = try_fit(client, name, collections(X, y, pause=0.02), expected[name], deadline)
+                    outcome = try_fit(client, name, collections(*make_data(name), pause=0.02), expected[name], deadline)
                 done += killer.kills
                 slowest = max(slowest, time.monotonic() - begin)
                 found[name, outcome] += 1
                 print(f"{done} killed; {name}: {outcome}, {time.monotonic() - begin:.0f} s", flush=True)
+                if not cluster.scheduler.workers:  # Dask gives up a worker that dies while it starts
+                    break
     print(f"{done} workers killed in {found.total()} fits; the slowest took {slowest:.0f} s")
     return found
 
 
 def starve_workers(deadline: float) -> Counter[tuple[str, str]]:
     """Fit where a partition needs more memory than a worker may have: the cluster kills workers again and again."""
-    X, y = make_data()
     found: Counter[tuple[str, str]] = Counter()
     with start(2, "600MB") as cluster, distributed.Client(cluster) as client:
         for name in FAMILIES:
             begin = time.monotonic()
-            found[name, try_fit(client, name, collections(X, y, waste_mb=900), b"", deadline)] += 1
+            data = collections(*make_data(name), waste_mb=900)
+            found[name, try_fit(client, name, data, b"", deadline)] += 1
             print(f"{name}: workers without memory, {time.monotonic() - begin:.0f} s")
     return found
 
@@ -167,7 +192,7 @@ def main() -> None:
         starved = starve_workers(options.deadline)
     for title, found in (("killed workers", killed), ("workers without memory", starved)):
         for (name, outcome), count in sorted(found.items()):
-            print(f"{title:24}{name:12}{outcome:16}{count}")
+            print(f"{title:24}{name:24}{outcome:16}{count}")
     bad = [outcome for found in (killed, starved) for _, outcome in found if outcome.isupper()]
     if bad or any(outcome != "ClusterError" for _, outcome in starved):
         raise SystemExit(f"broken: {bad or starved}")

@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import distributed
+from sklearn.base import clone
 
-from boscage import TopDownTreeClassifier
 from cluster_faults import FAMILIES, collections, make_data, saved, try_fit
 
 BRIDGE, HOST, PORT = "boscage0", "10.77.0.1", 18786
@@ -106,11 +106,11 @@ def main() -> None:
     parser.add_argument("--deadline", type=float, default=120)
     parser.add_argument("--families", nargs="*", default=list(FAMILIES))
     options = parser.parse_args()
-    X, y = make_data()
     found: Counter[tuple[str, str, str]] = Counter()
     for title, (links, seconds) in CUTS.items():
         for name in options.families:
-            expected = saved(TopDownTreeClassifier(**FAMILIES[name]).fit(X, y))
+            X, y = make_data(name)
+            expected = saved(clone(FAMILIES[name]).fit(X, y))
             with network(), cluster() as client:
                 begin = time.monotonic()
                 thread = cut(list(links), seconds, after=3.0)

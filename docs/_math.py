@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import html
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.errors import ExtensionError
+
+_NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", _NAMESPACE)
+
+
+def _with_indices_at_the_side(written: str) -> str:
+    r"""Write the index of an accented letter, as in ``\bar x_j``, beside it; docutils puts it below the letter."""
+    of_html = r"&(?!(?:lt|gt|amp|quot);)\w+;"  # entities that XML does not know
+    root = ElementTree.fromstring(re.sub(of_html, lambda entity: html.unescape(entity[0]), written))
+    for element in root.iter(f"{{{_NAMESPACE}}}munderover"):
+        letter, index, accent = element
+        if letter.tag.endswith("}mi") and accent.tag.endswith("}mo"):
+            accented = ElementTree.Element(f"{{{_NAMESPACE}}}mover", accent="true")
+            accented.extend([letter, accent])
+            element.tag = f"{{{_NAMESPACE}}}msub"
+            element[:] = [accented, index]
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _mathml(text: str, as_block: bool) -> str:
@@ -15,7 +35,7 @@ def _mathml(text: str, as_block: bool) -> str:
         written: str = tex2mathml(" ".join(text.split()), as_block=as_block)
     except MathError as error:
         raise ExtensionError(f"the formula {text!r} cannot be drawn: {error}") from error
-    return written
+    return _with_indices_at_the_side(written)
 
 
 def inline(translator: Any, node: nodes.math) -> None:

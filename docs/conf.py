@@ -40,9 +40,13 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "within_subsection_order": "_gallery.Order",
     "show_signature": False,
+    "capture_repr": (),  # only what is printed: no text of matplotlib objects
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "write_computation_times": False,
 }
+
+toc_object_entries_show_parents = "hide"  # `fit()` and not the whole name: the column is narrow
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"

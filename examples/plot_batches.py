@@ -1,13 +1,13 @@
 """
-More rows than memory
-=====================
+Out-of-core training
+====================
 
-``fit_batches`` reads the rows again for every level and keeps only sums. It gives the same tree as ``fit``, to the
-byte.
+``fit_batches`` reads the data once for each level of the tree and keeps only sums in memory. It gives exactly the same
+tree as ``fit``.
 """
 
 # %%
-# A Parquet file stands for data that do not fit.
+# Here the data are a small Parquet file.
 import tempfile
 from pathlib import Path
 
@@ -25,17 +25,22 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "rows.parquet"
     table.to_parquet(path)
     for leaves in sizes:
-        tree = TopDownTreeClassifier(Axis(max_bins=64), max_leaf_nodes=leaves).fit_batches(path, "y")
+        tree = TopDownTreeClassifier(Axis(max_bins=64), max_leaf_nodes=leaves).fit_batches(
+            path, "y"
+        )
         errors.append(1 - tree.score(table.drop(columns="y"), table.y))
         passes.append(tree.reading_.passes)
-same = TopDownTreeClassifier(Axis(max_bins=64), max_leaf_nodes=64).fit(table.drop(columns="y"), table.y)
+same = TopDownTreeClassifier(Axis(max_bins=64), max_leaf_nodes=64).fit(
+    table.drop(columns="y"), table.y
+)
 print("the same tree:", tree.tree_ == same.tree_)
 
 # %%
-# Larger trees need a few more passes, one for each level.
+# Larger trees need a few more passes over the file, one for each level.
 _, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axes.plot(sizes, errors, "o-", label="error")
 axes.set_xscale("log", base=2)
+axes.set_xticks(sizes, map(str, sizes))
 axes.set(xlabel="leaves", ylabel="error")
 right = axes.twinx()
 right.plot(sizes, passes, "s--", color="tab:orange")

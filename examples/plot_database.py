@@ -1,9 +1,9 @@
 """
-Predicting in a database
-========================
+Predicting in SQL
+=================
 
-:meth:`~boscage.TopDownTreeClassifier.to_sql` writes a tree as SQL, so a table can be scored where it lies. Here SQLite,
-which comes with Python, predicts every point of a grid, and the picture shows its answers.
+:meth:`~boscage.TopDownTreeClassifier.to_sql` exports a tree as SQL, so that predictions can be computed inside a
+database. Here SQLite, which comes with Python, computes the predictions for a grid of points.
 """
 
 import sqlite3
@@ -15,17 +15,23 @@ from sklearn.datasets import make_moons
 from boscage import TopDownTreeClassifier
 
 X, y = make_moons(400, noise=0.2, random_state=0)
-model = TopDownTreeClassifier("wodt", max_leaf_nodes=5, random_state=0).fit(X, np.array(["upper", "lower"])[y])
+model = TopDownTreeClassifier("wodt", max_leaf_nodes=5, random_state=0).fit(
+    X, np.array(["upper", "lower"])[y]
+)
 
 # %%
-# Without a table, ``to_sql`` gives a CASE expression for a query of your own. Linear tests are sums of products.
+# Without a table name, ``to_sql`` returns a CASE expression for use in your own query. Linear tests
+# become sums of products.
 
 print(TopDownTreeClassifier(max_leaf_nodes=4).fit(X, np.array(["upper", "lower"])[y]).to_sql())
 
 # %%
-# With a table it gives the whole query: the columns of the table, the leaf, probabilities and the label.
+# With a table name, it returns a complete query: the columns of the table, the leaf, the
+# probabilities and the label.
 
-grid = np.stack(np.meshgrid(np.linspace(-1.8, 2.8, 160), np.linspace(-1.3, 1.8, 120)), axis=-1).reshape(-1, 2)
+grid = np.stack(
+    np.meshgrid(np.linspace(-1.8, 2.8, 160), np.linspace(-1.3, 1.8, 120)), axis=-1
+).reshape(-1, 2)
 connection = sqlite3.connect(":memory:")
 connection.execute("CREATE TABLE points (feature_0 REAL, feature_1 REAL)")
 connection.executemany("INSERT INTO points VALUES (?, ?)", grid.tolist())
@@ -36,7 +42,7 @@ connection.close()
 print(names)
 
 # %%
-# The database and Python agree.
+# The database and Python give the same predictions.
 
 labels = [row[names.index("prediction")] for row in rows]
 assert labels == model.predict(grid).tolist()

@@ -1,9 +1,9 @@
 """
-Changing a tree by hand
-=======================
+Editing a tree
+==============
 
-An expert rounds a threshold and removes a branch. Every change reports what it does to the accuracy, and the original
-tree stays as it is.
+Round a threshold and remove a branch by hand. Every edit reports its effect on the accuracy, and the original tree does
+not change.
 """
 
 # %%
@@ -22,15 +22,15 @@ tree = TopDownTreeClassifier(max_leaf_nodes=6).fit(table, labels)
 print(tree.export_text())
 
 # %%
-# Round the threshold of the root, and make the last test a leaf.
+# Round the threshold of the root, and turn the last test into a leaf.
 threshold = float(tree.tree_.threshold[0])
 last = int(np.flatnonzero(~tree.tree_.is_leaf)[-1])
 edited = tree.edit(table, labels).set_threshold(0, round(threshold, -1)).prune(last)
 print(edited.report)
 
 # %%
-# The edited tree predicts, saves and draws like any other.
-figure, panels = plt.subplots(1, 2, figsize=(15, 5), layout="constrained")
+# The edited tree can be used, saved and drawn like any other.
+figure, panels = plt.subplots(2, 1, figsize=(8, 9), layout="constrained")
 for axes, shown, name in zip(panels, (tree, edited.estimator), ("as grown", "edited"), strict=True):
     shown.plot(axes, legend=False)
     axes.set_title(name)

@@ -2,8 +2,8 @@
 Explaining one prediction
 =========================
 
-``explain`` says which path a row took and how much each column moved the prediction. The contributions sum to the
-prediction.
+``explain`` shows which path a row takes and how much each column contributes to the prediction. The contributions sum
+to the prediction.
 """
 
 # %%
@@ -21,12 +21,13 @@ labels = np.array(data.target_names)[data.y]
 tree = TopDownTreeClassifier(max_leaf_nodes=8, min_samples_leaf=5).fit(table, labels)
 
 # %%
-# The path in sentences, then the sum.
+# The path of the row, then the contributions.
 found = tree.explain(table.iloc[[40]])
 print(found)
 
 # %%
-# As a waterfall: from the share of the class among all rows to the probability for this row.
+# As a waterfall chart: from the fraction of the class in the training data to the probability for
+# this row.
 names = ["base"] + [f"{name} = {value}" for name, value, _ in found.table()]
 steps = np.array([found.base[found.best]] + [amount for _, _, amount in found.table()])
 ends = np.cumsum(steps)

@@ -6,7 +6,7 @@ Fit a small tree to the wine data, print it, draw it and save it.
 """
 
 # %%
-# A tree of four leaves, grown by entropy, scored on rows it has not seen.
+# A tree with four leaves, grown with the entropy criterion and scored on test rows.
 import tempfile
 from pathlib import Path
 
@@ -21,12 +21,12 @@ tree = TopDownTreeClassifier(criterion="entropy", max_leaf_nodes=4).fit(X, y)
 print(f"accuracy {tree.score(X_test, y_test):.3f} with {tree.get_n_leaves()} leaves")
 
 # %%
-# As text and as a picture. The bars show the mixture of classes among the training rows of each node.
+# As text and as a picture. The bars show the class fractions of the training rows in each node.
 print(tree.export_text(feature_names=wine.feature_names, class_names=wine.target_names))
 tree.plot(feature_names=wine.feature_names, class_names=wine.target_names)
 
 # %%
-# A model file holds numbers, never code, and gives the same predictions back.
+# A model file contains data, never code. The loaded model gives the same predictions.
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "wine.boscage"
     tree.save(path)

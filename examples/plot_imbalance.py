@@ -1,13 +1,13 @@
 """
-Rare classes
-============
+Imbalanced classes
+==================
 
-With one positive row in twenty, a plain tree is accurate by ignoring them. ``class_weight="balanced"`` gives both
+With one positive row in twenty, a tree can be accurate while it ignores them. ``class_weight="balanced"`` gives both
 classes the same total weight.
 """
 
 # %%
-# Two trees of equal size.
+# Two trees of the same size, with and without class weights.
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_classification
 from sklearn.metrics import balanced_accuracy_score, precision_recall_curve
@@ -19,11 +19,13 @@ X, y = make_classification(6000, 12, n_informative=5, weights=[0.95], flip_y=0.0
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 trees = {
     "plain": TopDownTreeClassifier(max_leaf_nodes=16, min_samples_leaf=10),
-    "balanced": TopDownTreeClassifier(max_leaf_nodes=16, min_samples_leaf=10, class_weight="balanced"),
+    "balanced": TopDownTreeClassifier(
+        max_leaf_nodes=16, min_samples_leaf=10, class_weight="balanced"
+    ),
 }
 
 # %%
-# The point on each curve is what ``predict`` does.
+# The point on each curve is the threshold that ``predict`` uses.
 _, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
 for k, (name, tree) in enumerate(trees.items()):
     tree.fit(X, y)

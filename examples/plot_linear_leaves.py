@@ -2,11 +2,12 @@
 Linear models in the leaves
 ===========================
 
-``leaf="linear"`` puts a logistic regression into every leaf. A few tests then do what takes a frequency tree dozens.
+``leaf="linear"`` puts a logistic regression into every leaf. One test can then replace dozens of tests of a tree whose
+leaves predict class fractions.
 """
 
 # %%
-# The border is a line on each side of a step.
+# The classes are separated by a different line on each side of a step.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,7 +19,7 @@ rng = np.random.default_rng(0)
 def draw(n):
     """Draw rows and labels."""
     X = rng.uniform(-1, 1, (n, 2))
-    border = np.where(X[:, 0] < 0, 0.9 + 0.8 * X[:, 0], -0.9 + 0.8 * X[:, 0])
+    border = np.where(X[:, 0] < 0, -0.4 + 0.6 * X[:, 0], 0.4 + 0.6 * X[:, 0])
     return X, (X[:, 1] > border).astype(int)
 
 
@@ -30,7 +31,7 @@ trees = {
 }
 
 # %%
-# Probability of the second class, and accuracy on new rows.
+# Probability of the second class, and test accuracy.
 side = np.linspace(-1, 1, 150)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")

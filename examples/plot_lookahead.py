@@ -1,13 +1,13 @@
 """
-Tests that only work together
-=============================
+Look-ahead: learning XOR
+========================
 
-No single cut helps with a chessboard of two planes: greedy growth starts with a useless test. ``lookahead=True``
-searches a test together with the tests of its children.
+No single test helps with XOR, so greedy growth starts with a useless one. With ``lookahead=True``, a test is searched
+together with the tests of its children.
 """
 
 # %%
-# XOR of two slanted planes, hidden among six columns.
+# XOR of two oblique hyperplanes in six columns.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -26,7 +26,9 @@ y, y_test = label(X), label(X_test)
 sizes = [2, 4, 8, 16, 32]
 curves = {
     name: [
-        TopDownTreeClassifier(part, max_leaf_nodes=size, random_state=0).fit(X, y).score(X_test, y_test)
+        TopDownTreeClassifier(part, max_leaf_nodes=size, random_state=0)
+        .fit(X, y)
+        .score(X_test, y_test)
         for size in sizes
     ]
     for name, part in {
@@ -37,10 +39,11 @@ curves = {
 }
 
 # %%
-# With look-ahead four leaves are enough.
+# With look-ahead, four leaves are enough.
 _, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, scores in curves.items():
     axes.plot(sizes, scores, "o-", label=name)
 axes.set_xscale("log", base=2)
-axes.set(xlabel="leaves", ylabel="accuracy on new rows")
+axes.set_xticks(sizes, map(str, sizes))
+axes.set(xlabel="leaves", ylabel="test accuracy")
 axes.legend(frameon=False)

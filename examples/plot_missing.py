@@ -2,12 +2,12 @@
 Missing values
 ==============
 
-Axis trees learn at each test on which side missing values go. Where values are missing for a reason, that is worth more
-than filling them in.
+Axis trees learn at each test which side missing values go to. If values are not missing at random, this is more
+accurate than imputation.
 """
 
 # %%
-# Half of the large values of one column are lost: being missing says something about the class.
+# Half of the large values of one column are missing, so a missing value is informative.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.impute import SimpleImputer
@@ -22,7 +22,8 @@ y = (X[:, 0] + 0.5 * X[:, 1] > 0.3).astype(int)
 tree = TopDownTreeClassifier(max_leaf_nodes=16)
 
 # %%
-# Accuracy against the share of large values that are lost: missing values as they are, and filled with the mean.
+# Accuracy against the fraction of large values that are missing, without imputation and with mean
+# imputation.
 shares = [0.0, 0.2, 0.4, 0.6, 0.8]
 kept, filled = [], []
 for share in shares:
@@ -31,11 +32,11 @@ for share in shares:
     kept.append(cross_val_score(tree, gaps, y, cv=5).mean())
     filled.append(cross_val_score(make_pipeline(SimpleImputer(), tree), gaps, y, cv=5).mean())
 _, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-axes.plot(shares, kept, "o-", label="missing values as they are")
-axes.plot(shares, filled, "s--", label="filled with the mean")
-axes.set(xlabel="share of large values that are lost", ylabel="accuracy")
+axes.plot(shares, kept, "o-", label="no imputation")
+axes.plot(shares, filled, "s--", label="mean imputation")
+axes.set(xlabel="fraction of large values missing", ylabel="accuracy")
 axes.legend(frameon=False)
 
 # %%
-# The tests that have seen missing values say where these go.
+# The text shows the side of missing values.
 print(tree.fit(gaps, y).export_text(max_depth=2))

@@ -1,13 +1,13 @@
 """
-How small can a tree be?
-========================
+Optimal trees: error against size
+=================================
 
-``alpha`` of an optimal tree is the price of a leaf. With a proof of optimality, the curve of error against leaves is
-the best that any tree of this depth can reach on the training rows.
+``alpha`` is the penalty per leaf of an optimal tree. Since the trees are proven optimal, no tree of this depth can have
+a lower training error with as many leaves.
 """
 
 # %%
-# Optimal trees for several prices, and greedy trees of the same sizes.
+# Optimal trees for several penalties, and greedy trees of the same sizes.
 import matplotlib.pyplot as plt
 
 from boscage import OptimalTreeClassifier, TopDownTreeClassifier
@@ -24,7 +24,7 @@ for alpha in (0.1, 0.03, 0.015, 0.008, 0.004, 0.001):
     print(f"alpha {alpha}: {leaves} leaves, {tree.status_}, gap {tree.gap_:.3f}")
 
 # %%
-# The distance between the curves is what greedy growth loses.
+# The gap between the curves is the cost of greedy growth.
 _, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axes.plot(*zip(*sorted(greedy.items())), "s--", label="greedy")
 axes.plot(*zip(*sorted(optimal.items())), "o-", label="optimal")

@@ -1,13 +1,13 @@
 """
-Your own criterion and split family
-===================================
+Custom criteria and split families
+==================================
 
-A criterion is a function, a split family a class with one method. Neither needs changes in the library.
+A criterion is a function, and a split family is a class with one method. Neither requires changes to the library.
 """
 
 # %%
-# A criterion: concave and symmetric on [0, 1], zero at both ends, one in the middle. Anything else is refused with the
-# property that it breaks.
+# A criterion is concave and symmetric on [0, 1], zero at both ends and one in the middle. For any
+# other function, the error message names the property that it violates.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
@@ -28,15 +28,17 @@ def broken(q):
 
 
 X, y = load_breast_cancer(return_X_y=True)
-print(f"{cross_val_score(TopDownTreeClassifier(criterion=between, max_leaf_nodes=6), X, y).mean():.3f}")
+print(
+    f"{cross_val_score(TopDownTreeClassifier(criterion=between, max_leaf_nodes=6), X, y).mean():.3f}"
+)
 try:
     TopDownTreeClassifier(criterion=broken).fit(X, y)
 except ValueError as error:
     print(error)
 
 # %%
-# A split family: yield directions for the weighted rows of a node; the engine finds each one's best threshold under the
-# criterion, keeps the best, obeys the limits and orders the growth.
+# A split family yields directions for the weighted rows of a node. The library finds the best
+# threshold of each under the criterion, keeps the best test, and applies limits and growth order.
 
 
 class Discriminant(ProposingFamily):
@@ -58,7 +60,10 @@ class Discriminant(ProposingFamily):
 leaves = [2, 3, 4, 6, 8, 12]
 figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for splits in ("axis", Discriminant(ridge=0.1)):
-    scores = [cross_val_score(TopDownTreeClassifier(splits=splits, max_leaf_nodes=n), X, y).mean() for n in leaves]
+    scores = [
+        cross_val_score(TopDownTreeClassifier(splits=splits, max_leaf_nodes=n), X, y).mean()
+        for n in leaves
+    ]
     axes.plot(leaves, scores, marker="o", label=str(splits))
 axes.set(xlabel="leaves", ylabel="accuracy in five folds")
 axes.legend()

@@ -2,11 +2,12 @@
 Polishing an oblique tree
 =========================
 
-``polish`` trains all tests of a grown tree together by gradient steps. The tree keeps its shape; its tests move.
+``polish`` optimises all tests of a grown tree jointly by gradient descent. The structure of the tree stays the same,
+but its tests move.
 """
 
 # %%
-# Three rings in the plane, cut by a tree of eight leaves.
+# Three rings in the plane and a tree with twelve leaves.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -31,7 +32,7 @@ trees = {
 }
 
 # %%
-# A hard tree still sends each row to one leaf; a soft one averages its leaves near the borders.
+# A hard tree sends each row to one leaf; a soft tree averages its leaves near the boundaries.
 side = np.linspace(-2, 2, 200)
 grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")

@@ -1,8 +1,8 @@
 """
-Trees of numbers
+Regression trees
 ================
 
-``TopDownTreeRegressor`` predicts numbers with the same parts and limits as the classifier.
+``TopDownTreeRegressor`` has the same parameters as the classifier, with criteria and leaves for regression.
 """
 
 # %%

@@ -1,9 +1,9 @@
 """
-A stream with new classes
-=========================
+Online learning with new classes
+================================
 
-`OnlineTreeClassifier` learns row by row and takes new classes as they come. Here ten digits arrive three, then three,
-then four at a time, and the model is saved and continued in the middle of the stream.
+:class:`~boscage.OnlineTreeClassifier` learns row by row and accepts new classes at any time. Here the ten digits arrive
+in groups of three, three and four, and the model is saved and restored in the middle of the stream.
 """
 
 import tempfile
@@ -16,7 +16,9 @@ from sklearn.model_selection import train_test_split
 
 from boscage import OnlineTreeClassifier, load
 
-X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
+X, X_test, y, y_test = train_test_split(
+    *load_digits(return_X_y=True), test_size=0.3, random_state=0
+)
 model = OnlineTreeClassifier(random_state=0)
 seen, accuracy = [], []
 for last in (2, 5, 9):
@@ -29,13 +31,19 @@ for last in (2, 5, 9):
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "stream.boscage", resume=True)
         model = load(Path(folder) / "stream.boscage")
-print(f"{len(model.classes_)} classes, accuracy {accuracy[-1]:.3f}, {model.memory_usage()['total'] / 1e6:.2f} MB")
+print(
+    f"{len(model.classes_)} classes, accuracy {accuracy[-1]:.3f}, {model.memory_usage()['total'] / 1e6:.2f} MB"
+)
 
 # %%
-# The best two guesses for three rows, with their probabilities.
+# The two most probable classes of three rows.
 labels, shares = model.predict_top_k(X_test[:3], 2)
 for row in range(3):
-    print(y_test[row], "→", ", ".join(f"{a} ({p:.2f})" for a, p in zip(labels[row], shares[row], strict=True)))
+    print(
+        y_test[row],
+        "→",
+        ", ".join(f"{a} ({p:.2f})" for a, p in zip(labels[row], shares[row], strict=True)),
+    )
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

@@ -1,13 +1,12 @@
 """
-A table with text and gaps
-==========================
+Text, categories and missing values
+===================================
 
-A DataFrame goes in as it is: text columns are categories, empty cells are missing values, and the tree shows both by
-name.
+A DataFrame needs no preparation: text columns are treated as categories, and missing values are handled by the tree.
 """
 
 # %%
-# Passengers with a text column, a yes/no column and ages that are not always known.
+# Passengers with a text column, a boolean column and missing ages.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -27,7 +26,7 @@ survived = np.where(rng.random(600) < chance, "yes", "no")
 table.loc[rng.random(600) < 0.2, "age"] = np.nan
 
 # %%
-# No encoding and no imputation. Each test says on which side missing values go.
+# No encoding and no imputation. Each test shows which side missing values take.
 tree = TopDownTreeClassifier(max_leaf_nodes=6, min_samples_leaf=15).fit(table, survived)
 print(tree.export_text(show_missing=True))
 
@@ -37,6 +36,6 @@ _, axes = plt.subplots(figsize=(11, 5), layout="constrained")
 tree.plot(axes)
 
 # %%
-# A port that was not in the training data counts as missing.
+# A category that was not in the training data counts as missing.
 new = pd.DataFrame({"age": [8.0, np.nan], "port": ["Belfast", "Cherbourg"], "alone": [False, True]})
 print(pd.DataFrame(tree.predict_proba(new), columns=tree.classes_).round(2))

@@ -7,7 +7,7 @@ together.
 """
 
 # %%
-# Families, sizes and penalties in one grid.
+# Split families, sizes and penalties in one grid.
 import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.model_selection import GridSearchCV
@@ -28,11 +28,13 @@ print(search.best_params_, round(search.best_score_, 3))
 # The mean accuracy of every setting.
 found = pd.DataFrame(search.cv_results_)
 found["family"] = [
-    "axis" if isinstance(p["splits"], Axis) else f"oblique, l2 = {p['splits__l2']}" for p in found["params"]
+    "axis" if isinstance(p["splits"], Axis) else f"oblique, l2 = {p['splits__l2']}"
+    for p in found["params"]
 ]
 _, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 for name, rows in found.groupby("family"):
     axes.plot(rows["param_max_leaf_nodes"].astype(int), rows["mean_test_score"], "o-", label=name)
 axes.set_xscale("log", base=2)
-axes.set(xlabel="leaves at most", ylabel="accuracy (5 folds)")
+axes.set_xticks(sizes, map(str, sizes))
+axes.set(xlabel="max_leaf_nodes", ylabel="accuracy (5 folds)")
 axes.legend(frameon=False)

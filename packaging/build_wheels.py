@@ -1,7 +1,8 @@
 """Build the source distribution and the wheels for Linux into dist/ and check them: `make wheel`.
 
-Python 3.11 gets a wheel of its own; one wheel with the stable ABI serves 3.12 and newer. On x86-64 the wheels are
-linked for glibc 2.28 (see glibc_stubs.py). The core is the one that `make setup` compiled and `make test-cpp` tests.
+Python 3.11 gets a wheel of its own; one wheel with the stable ABI serves 3.12 and newer, except free-threaded Pythons:
+those that are found get wheels of their own. On x86-64 the wheels are linked for glibc 2.28 (see glibc_stubs.py). The
+core is the one that `make setup` compiled and `make test-cpp` tests.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def main() -> None:
     interpreters = find_interpreters()
     stable = min((v for v in interpreters if not v.endswith("t") and int(v[2:]) >= 12), default=None)
     for version, python in interpreters.items():
-        if version in {"3.11", stable}:
+        if version in {"3.11", stable} or version.endswith("t"):
             build_wheel(python, version, defines, platform_tag)
     for missing in {"3.11", stable or "3.12"} - set(interpreters):
         print(f"no Python {missing} with headers on this machine: its wheel was not built")

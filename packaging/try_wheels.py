@@ -31,7 +31,7 @@ EMULATED_CPU = "Nehalem"  # 2008: no AVX; the oldest that NumPy's wheels support
 def wheel_for(version: str) -> Path | None:
     """Return the wheel that pip would choose for a version of Python."""
     tag = version.replace(".", "")
-    own = list(ROOT.glob(f"dist/boscage-*-cp{tag}-cp{tag}-*.whl"))
+    own = list(ROOT.glob(f"dist/boscage-*-cp{tag.rstrip('t')}-cp{tag}-*.whl"))
     stable = list(ROOT.glob("dist/boscage-*-cp312-abi3-*.whl")) if re.fullmatch(r"3\.(1[2-9]|[2-9]\d)", version) else []
     return next(iter(own + stable), None)
 

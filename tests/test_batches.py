@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.dataset
@@ -30,6 +29,11 @@ from boscage.batches.threads import Workers
 from boscage.data.weights import Grid, exact_sums, snap_weights, sum_value
 from boscage.datasets import DataFileError
 from boscage.datasets._csv import read_csv
+
+try:
+    import polars as pl
+except ImportError:  # it has no wheels for every Python
+    pl = None
 
 
 def saved(tree, folder):
@@ -260,7 +264,8 @@ def sources(table, folder):
     yield table
     yield table.to_pandas()
     yield [table.slice(0, 10), table.slice(10).to_pandas()]
-    yield [pl.from_arrow(table.slice(0, 5000)), pl.from_arrow(table.slice(5000))]
+    if pl is not None:
+        yield [pl.from_arrow(table.slice(0, 5000)), pl.from_arrow(table.slice(5000))]
     yield lambda: iter(table.to_batches(max_chunksize=999))
 
 

@@ -12,7 +12,9 @@ from scipy.optimize import approx_fprime
 from sklearn.datasets import load_wine, make_classification
 
 from boscage import IncompatibleParts, TopDownTreeClassifier, _core, load
-from boscage.batches.oblique import MemoryPasses, Scaling
+from boscage.batches.growth.oblique import Scaling
+from boscage.batches.passes import NO_NUMBERS
+from boscage.batches.reading import MemoryPasses
 from boscage.batches.reduction import to_parts, total
 from boscage.cli import app
 from boscage.criteria import Entropy, Gini
@@ -88,7 +90,9 @@ def test_sums_of_a_pass_against_the_reference(problem):
     numbers = np.full((len(present), k), -1, np.int32)
     for i, classes in enumerate(present):
         numbers[i, classes] = np.arange(len(classes))
-    native = _core.ObliquePass(mean, centre, inverse, (*steps, places, numbers, leaf_places, *tasks))
+    native = _core.ObliquePass(
+        mean, centre, inverse, NO_NUMBERS.native(), (*steps, places, numbers, leaf_places, *tasks)
+    )
     known = np.zeros(len(X), np.int32)
     target = _core.Target(y, w, k)
     found = [total(to_parts(native.sums(X, target, p, 0, 2))) for p in (np.empty(0, np.int32), known, known)]
@@ -110,7 +114,8 @@ def root_pass(X, y, classes, wanted, vector):
     none = np.empty((0, d)), np.empty(0), np.empty((0, 2), np.int32), np.empty(0, np.int32)
     numbers = np.arange(classes, dtype=np.int32)[None]
     task = np.array([wanted], np.uint8), np.zeros(1, np.int32), vector[None], np.empty(0), np.zeros(2, np.int64)
-    native = _core.ObliquePass(np.zeros(d), np.zeros(d), np.ones(d), (*none, numbers, np.zeros(1, np.int32), *task))
+    route = (*none, numbers, np.zeros(1, np.int32), *task)
+    native = _core.ObliquePass(np.zeros(d), np.zeros(d), np.ones(d), NO_NUMBERS.native(), route)
     return total(to_parts(native.sums(X, _core.Target(y, np.empty(0), classes), np.empty(0, np.int32), 0, 1)))
 
 
@@ -305,8 +310,8 @@ def test_from_the_command_line(splits, tmp_path, capsys):
         ({"max_bins": None}, r"needs all rows in memory.*WeightedOblique\(max_bins=256\)"),
         ({"l2": "auto"}, "l2='auto'.*pass a number"),
         ({"prune_bits": "auto"}, "prune_bits='auto'.*pass a number"),
-        ({"lookahead": True}, "lookahead=True does not go with max_bins=64"),
-        ({"sparsity_tolerance": 0.1}, r"sparsity_tolerance=0\.1 does not go with max_bins=64"),
+        ({"lookahead": True}, "lookahead=True cannot be combined with max_bins=64"),
+        ({"sparsity_tolerance": 0.1}, r"sparsity_tolerance=0\.1 cannot be combined with max_bins=64"),
     ],
 )
 def test_refusals(parameters, message):
@@ -342,7 +347,7 @@ def test_sparse_rows_give_the_tree_of_dense_ones(rng, monkeypatch):
     X[rng.random(X.shape) < 0.7] = 0
     X[rng.random(X.shape) < 0.02] = np.nan
     expected = fit(X, y, weight, limits={"max_leaf_nodes": 6}).tree_
-    monkeypatch.setattr("boscage.batches.oblique._DENSE_NUMBERS", 1)  # one block at a time
+    monkeypatch.setattr("boscage.batches.reading._DENSE_NUMBERS", 1)  # one block at a time
     assert fit(sparse.csr_array(X), y, weight, limits={"max_leaf_nodes": 6}).tree_ == expected
 
 

@@ -58,3 +58,22 @@ def test_the_page_of_accuracies_is_that_of_the_cells(page):
 
     assert accuracy_report.PAGE.read_text(encoding="utf-8") == accuracy_report.page(RESULTS / "accuracy")
     assert accuracy_report.means(RESULTS / "accuracy" / "classification")["iris"].keys() >= {"Forest", "ExtraTrees-500"}
+
+
+def test_figures_in_the_readme_are_those_of_the_results():
+    import json
+
+    def mean_ratio(name):
+        rows = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))["rows"]
+        return next(row["ratio"] for row in rows if row["data"] == "geometric mean")
+
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    axis, oblique = mean_ratio("axis_fit_gini"), mean_ratio("oblique_speed_l2_0.03")
+    assert f"scikit-learn = 1 | {axis:.2f} (axis, Gini), {oblique:.2f} (oblique, entropy) |" in readme
+
+    accuracy = (ROOT / "docs/results/accuracy.rst").read_text("utf-8")
+    section = accuracy.split("One tree against a forest\n~")[1]
+    sets, ratio = re.search(r"^tree, linear leaves +(\d+) +([\d.]+)", section, re.MULTILINE).groups()
+    (chosen,) = re.findall(r"linear leaves on (\d+) of the regression sets", " ".join(accuracy.split()))
+    assert f"error was {float(ratio):.2f} times that of a random forest of 500 trees" in readme
+    assert f"over {sets} data sets, {chosen} of which were used to choose its settings" in readme

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +15,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from boscage import Axis, IncompatibleParts, LOMTreeClassifier, OptimalTreeClassifier, TopDownTreeClassifier, load
+
+pl = pytest.importorskip("polars")
 
 few = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -117,7 +118,7 @@ def test_estimators_without_categories_take_truth_values_and_say_what_to_do_with
     assert model.fit(flags, Y).predict(flags).tolist() == model.fit(flags.astype(float), Y).predict(flags).tolist()
     for table in TEXT.values():
         with pytest.raises(
-            ValueError, match=r"not numeric: 'c' .*takes numbers only: encode them, for .*OneHotEncoder"
+            ValueError, match=r"not numeric: 'c' .*accepts only numbers: encode them, for .*OneHotEncoder"
         ):
             model.fit(table, Y)
     with pytest.raises(ValueError) as caught:
@@ -126,7 +127,7 @@ def test_estimators_without_categories_take_truth_values_and_say_what_to_do_with
 
 
 def test_named_categories_do_not_go_with_families_of_numbers():
-    with pytest.raises(IncompatibleParts, match=r"categorical_features=\[0\] does not go with splits=Stochastic"):
+    with pytest.raises(IncompatibleParts, match=r"features=\[0\] cannot be combined with splits=Stochastic"):
         TopDownTreeClassifier("stochastic", categorical_features=[0]).fit(np.eye(2), [0, 1])
 
 
@@ -206,7 +207,7 @@ def test_names_and_free_text_ask_for_a_decision(n_levels, n_rows, is_fine):
         return
     for call in (lambda: tree.fit(table, y), lambda: batches.fit_batches(pieces)):
         with pytest.raises(
-            ValueError, match=r"different texts in column 'name', such as 'word 0'.*--drop.*categorical_"
+            ValueError, match=r"different text values in column 'name', such as 'word 0'.*--drop.*categorical_"
         ):
             call()
     for declared in (table.astype({"name": "category"}), pl.from_pandas(table).cast({"name": pl.Categorical})):
@@ -523,10 +524,10 @@ def test_families_that_take_numbers_only_in_batches_say_so(splits):
     model = TopDownTreeClassifier(WeightedOblique(max_bins=9) if splits == "wodt" else splits, max_leaf_nodes=3)
     table, y, _ = mixed(200)
     with pytest.raises(
-        ValueError, match=r"'colour' \(object\).*takes numbers only in fit_batches: .*Axis\(max_bins=255"
+        ValueError, match=r"'colour' \(object\).*accepts only numbers in fit_batches: .*Axis\(max_bins=255"
     ):
         model.fit_batches([(table, y)])
-    with pytest.raises(IncompatibleParts, match=r"categorical_features=\['flag'\] does not go with"):
+    with pytest.raises(IncompatibleParts, match=r"categorical_features=\['flag'\] cannot be combined with"):
         model.set_params(categorical_features=["flag"]).fit_batches([(table, y)])
     model.set_params(categorical_features="from_dtype")
     flags = table[["x", "flag"]]
@@ -548,3 +549,9 @@ def test_dask_gives_the_same_bytes(tmp_path):
         model = OnCluster(Axis(max_bins=16), client=client, **settings).fit(rows[list(table.columns)], rows["y"])
         assert parts(model) == parts(expected)
         assert model.predict(rows[list(table.columns)]).compute().tolist() == expected.predict(table).tolist()
+
+
+def test_two_columns_of_one_name_are_refused_with_the_name():
+    table = pd.DataFrame([["a", 1.0], ["b", 2.0]], columns=["size", "size"])
+    with pytest.raises(ValueError, match=r"more than one column named 'size'\. Rename or drop"):
+        TopDownTreeClassifier().fit(table, [0, 1])

@@ -208,7 +208,7 @@ def test_proba_and_output_files(run, tmp_path):
 def test_categories_go_by_name(run, tmp_path):
     (tmp_path / "t.csv").write_text(COLOURS)
     fitted = run("fit", "t.csv", "--target", "answer", "-o", "m", "--max-leaf-nodes", "2")
-    assert "text columns taken as categories: colour" in fitted.stderr
+    assert "text columns treated as categories: colour" in fitted.stderr
     assert "red" in run("show", "m").stdout
     assert json.loads(run("inspect", "m", "--json").stdout)["columns"] == [
         {"name": "size", "type": "number"},
@@ -253,7 +253,7 @@ def test_columns_that_need_a_decision(run, tmp_path):
     rows = "".join(f"{i},name {i},2024-01-{i % 28 + 1:02d},{i % 2}\n" for i in range(40))
     (tmp_path / "t.csv").write_text("a,name,when,y\n" + rows)
     said = fails(run, "fit", "t.csv", "-o", "m", "--drop", "when")
-    assert "40 different texts in column 'name'" in said
+    assert "40 different text values in column 'name'" in said
     assert "--drop" in said
     assert "--categorical" in said
     said = fails(run, "fit", "t.csv", "-o", "m", "--drop", "name")
@@ -297,6 +297,17 @@ def test_parts_and_limits_reach_the_tree(run):
     assert facts["depth"] == 2
     rows = run("predict", "m", "wine", "--proba").stdout.splitlines()[1:]
     assert {cell for row in rows for cell in row.split(",")[1:]} == {"0.0", "1.0"}
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["max_depth=-3", "max_depth=deep", "splits__max_bins=1", "criterion=nope", "splits=nope", "class_weight=nope"],
+)
+def test_a_value_of_set_that_is_not_allowed_is_wrong_usage(run, flowers, setting):
+    error = run("fit", flowers, "--target", "species", "-o", "m", "--set", setting, code=2).stderr
+    assert "Invalid value for --set" in error
+    assert setting.rpartition("=")[2] in error
+    assert not Path("m").exists()
 
 
 @pytest.mark.parametrize(
@@ -359,7 +370,7 @@ def test_export_refusals(run, flowers):
     run("export", "m", "-o", "m.xyz", "--format", "text")
     assert "format must be one of" in fails(run, "export", "m", "-o", "m.txt", "--format", "poem")
     assert "there is no folder" in fails(run, "export", "m", "-o", "none/m.txt")
-    assert "table does not go with the format 'text'" in fails(run, "export", "m", "-o", "m.txt", "--table", "t")
+    assert "table cannot be combined with the format 'text'" in fails(run, "export", "m", "-o", "m.txt", "--table", "t")
 
 
 def test_forests_are_shown_explained_and_exported(run, tmp_path, flowers):
@@ -392,7 +403,7 @@ def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
     frame["price"] = 3 * frame.a + (frame.b == "x") + 0.01 * rng.normal(size=80)
     frame.to_csv("t.csv", index=False)
     result = run("fit", "t.csv", "-t", "price", "-o", "m", "--max-leaf-nodes", "6", "--json")
-    assert "target 'price' holds numbers: regression (--task classification" in result.stderr
+    assert "target 'price' is numeric: regression (for classification pass" in result.stderr
     summary = json.loads(result.stdout)
     assert (summary["task"], summary["leaves"]) == ("regression", 6)
     assert "training R²" in result.stderr
@@ -405,7 +416,7 @@ def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
     assert "has no probabilities" in fails(run, "predict", "m", "t.csv", "--proba")
     assert "a <=" in run("show", "m").stdout
     run("explain", "m", "t.csv", "--row", "3")
-    assert "cannot do regression; --model tree or forest can" in run(
+    assert "does not support regression; --model tree or forest can" in run(
         "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online", "--task", "regression", code=2
     ).stderr.replace("\n", " ")
     assert "pass --task regression" in fails(run, "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online").lower()
@@ -414,7 +425,7 @@ def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
 def test_options_of_other_models_name_what_there_is(run):
     message = " ".join(run("fit", "iris", "-o", "m", "--model", "online", "--max-depth", "3", code=2).stderr.split())
     assert "--max-depth" in message
-    assert "does not go with --model online: OnlineTreeClassifier has beam_width, class_weight" in message
+    assert "cannot be combined with --model online: OnlineTreeClassifier has beam_width, class_weight" in message
 
 
 def test_explain_a_row(run, flowers):
@@ -456,7 +467,7 @@ def test_data_refusals(run, tmp_path, monkeypatch):
     assert fails(run, "fit", "none.csv", "-t", "y", "-o", "m") == "no such file: none.csv"
     assert "is not embedded" in fails(run, "fit", "irsi", "-o", "m")
     assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
-    assert "50 different texts in column 'name'" in fails(run, "fit", "t.csv", "-o", "m")
+    assert "50 different text values in column 'name'" in fails(run, "fit", "t.csv", "-o", "m")
     assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
     assert "--max-bins 255" in run("fit", tmp_path, "-o", "m", code=2).stderr  # a folder is read in batches
     assert not (tmp_path / "m").exists()
@@ -471,7 +482,7 @@ def test_model_refusals(run, tmp_path, flowers):
     content = bytearray((tmp_path / "m").read_bytes())
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     fails(run, "inspect", "cut")
-    assert "misses columns 'sepal length (cm)'" in fails(run, "predict", "m", flowers)
+    assert "lacks columns 'sepal length (cm)'" in fails(run, "predict", "m", flowers)
 
 
 def test_a_model_of_very_many_classes(run, tmp_path, flowers):
@@ -561,10 +572,10 @@ def test_compare_recognises_a_numeric_target(run, tmp_path):
     frame["price"] = frame.a + (frame.b == "x") + 0.01 * rng.normal(size=60)
     frame.to_csv("t.csv", index=False)
     result = run("compare", "t.csv", "-t", "price", "--folds", "2")
-    assert "target 'price' holds numbers: regression" in result.stderr
+    assert "target 'price' is numeric: regression" in result.stderr
     assert "RMSE ± sd" in result.stdout
     assert "axis    squared_error" in " ".join(result.stdout.split()).replace("axis squared", "axis    squared")
-    assert re.search("not run: .*online.*: predicts classes, not numbers", result.stdout)
+    assert re.search("not run: .*online.*: for classification only", result.stdout)
 
 
 def test_compare_goes_on_after_an_interrupt(run, tmp_path, monkeypatch):
@@ -598,7 +609,7 @@ def test_compare_where_everything_fails(run, tmp_path, monkeypatch):
     monkeypatch.setattr("boscage.compare._one_fold", lambda *args: 1 / 0)
     result = run("compare", "iris", "--folds", "2", "--out", "o", code=1)
     assert "division by zero" in result.stdout
-    assert result.stderr.splitlines()[-1] == "error: every contender failed"
+    assert result.stderr.splitlines()[-1] == "error: every model failed"
 
 
 def test_interrupted_fit_leaves_no_file(run, tmp_path, monkeypatch):

@@ -115,7 +115,7 @@ def test_bins_and_categories_refuse_sparse_rows(rng):
         tree.fit(X, y)
     tree.fit(X.toarray(), y)
     np.testing.assert_array_equal(tree.predict(X), tree.predict(X.toarray()))
-    with pytest.raises(TypeError, match="categorical_features does not go with sparse X"):
+    with pytest.raises(TypeError, match="categorical_features cannot be combined with sparse X"):
         TopDownTreeClassifier(categorical_features=[0]).fit(X, y)
 
 
@@ -214,7 +214,7 @@ def test_wrong_max_features(value):
 
 @pytest.mark.parametrize("splits", [name for name in names("splits") if name != "axis"])
 def test_other_families_refuse_max_features(splits):
-    with pytest.raises(IncompatibleParts, match=r"max_features='sqrt' does not go with .* max_features=None"):
+    with pytest.raises(IncompatibleParts, match=r"max_features='sqrt' cannot be combined with .* max_features=None"):
         TopDownTreeClassifier(splits, max_features="sqrt").fit([[0.0], [1.0]], [0, 1])
 
 

@@ -97,14 +97,13 @@ def test_equality_looks_at_class_and_parameters():
 @pytest.mark.parametrize(
     ("role", "value", "message"),
     [
-        (
-            "criterion",
-            "foo",
-            "criterion='foo' is not known. Pass one of 'gini', 'entropy', 'sqrt', 'modified_gini', 'separation', "
-            "or an object from boscage.criteria.",
-        ),
-        ("growth", 3, "growth=3 is not known. Pass one of 'best_first', 'heaviest_first', 'depth_first', or an"),
-        ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', 'linear', or an object from"),
+        # Parts that are added stand among these names, or after them.
+        ("criterion", "foo", "criterion='foo' is not known. Pass one of 'gini', "),
+        ("criterion", "foo", "'entropy', 'sqrt', 'modified_gini', 'separation', or an object from boscage.criteria."),
+        ("growth", 3, "growth=3 is not known. Pass one of 'best_first', 'heaviest_first', 'depth_first', "),
+        ("growth", 3, ", or an object from boscage.growth."),
+        ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', 'linear', "),
+        ("leaf", None, ", or an object from boscage.leaves."),
         ("leaf", Gini(), "leaf=Gini() is not known."),
         ("criterion", Gini, "criterion=Gini is a class. Pass an object: Gini()."),
         ("growth", len, "growth=<built-in function len> is not known."),
@@ -188,7 +187,7 @@ def test_parts_that_go_together(parts):
 def test_parts_that_do_not_go_together_are_named_with_a_remedy(parts, first, second, remedy):
     with pytest.raises(IncompatibleParts) as caught:
         check_compatible(**parts)
-    assert str(caught.value).startswith(f"{first} does not go with {second}: it needs ")
+    assert str(caught.value).startswith(f"{first} cannot be combined with {second}: it needs ")
     assert remedy in str(caught.value)
     assert isinstance(caught.value, ValueError)
 

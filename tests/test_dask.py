@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import time
 from itertools import pairwise
 
@@ -23,7 +24,8 @@ from distributed.utils import get_mp_context  # noqa: E402
 
 import boscage.dask as boscage_dask  # noqa: E402
 from boscage.batches.partitions import to_loaders, to_partitions  # noqa: E402
-from boscage.dask import ClusterError, TopDownTreeClassifier  # noqa: E402
+from boscage.dask import ClusterError, TopDownTreeClassifier, _cluster  # noqa: E402
+from boscage.dask._passes import ClusterPasses  # noqa: E402
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -113,14 +115,14 @@ def fit(collected, **options):
 
 def at_pass(monkeypatch, actions):
     """Do something when pass k begins."""
-    begin = boscage_dask.ClusterPasses._begin
+    begin = ClusterPasses._begin
 
     def hooked(self):
         begin(self)
         if self.n_passes in actions:
             actions[self.n_passes]()
 
-    monkeypatch.setattr(boscage_dask.ClusterPasses, "_begin", hooked)
+    monkeypatch.setattr(ClusterPasses, "_begin", hooked)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -271,8 +273,9 @@ def test_results_on_the_cluster_and_tasks_that_partitions_share(client, data, ex
 )
 def test_groups_and_merging_change_nothing(client, data, expected, shares, kept, monkeypatch):
     """Whoever works on which partitions, in whatever order, and with merging on the workers."""
-    monkeypatch.setattr("boscage.dask.group_numbers", lambda *args: shares)
-    monkeypatch.setattr("boscage.dask._MERGED_AT_ONCE", 2)
+    monkeypatch.setattr("boscage.dask._passes.group_numbers", lambda *args: shares)
+    for module in ("_cluster", "_passes"):
+        monkeypatch.setattr(f"boscage.dask.{module}.MERGED_AT_ONCE", 2)
     lazy = collections(data, [1, 900, 5000, 8192, 12288])
     assert saved(fit(dask.persist(*lazy) if kept else lazy)) == expected
     options = {"splits": Axis(max_bins=16), "max_leaf_nodes": 7}
@@ -280,15 +283,79 @@ def test_groups_and_merging_change_nothing(client, data, expected, shares, kept,
     assert saved(TopDownTreeClassifier(**options).fit(*lazy)) == saved(LocalClassifier(**options).fit(X, y, weight))
 
 
+@pytest.mark.parametrize("max_message_mb", [64.0, 0.01], ids=["kept", "too many"])
+def test_rows_between_groups_are_sent_once_for_the_same_groups(client, data, expected, max_message_mb, monkeypatch):
+    sent = []
+    run, groups_of = _cluster.Cluster.run, ClusterPasses._groups
+
+    def watched(self, task, asked, groups, merge=None, homes=None):
+        answers = run(self, task, asked, groups, merge, homes)
+        if asked.question is not None:
+            sent.append(sum(len(rows) for each in answers for answer in each for _, rows in answer.edges()))
+        return answers
+
+    def turned(self, **only):
+        """The other way round from pass 7 on."""
+        return groups_of(self, **only)[:: -1 if self.n_passes > 6 else 1]
+
+    monkeypatch.setattr("boscage.dask._passes.group_numbers", lambda *args: [[0, 2, 4], [1, 3, 5]])
+    monkeypatch.setattr(_cluster.Cluster, "run", watched)
+    monkeypatch.setattr(ClusterPasses, "_groups", turned)
+    assert saved(fit(collections(data, [1, 900, 5000, 8192, 12288]), max_message_mb=max_message_mb)) == expected
+    assert len(sent) > 5
+    first, *others = [rows > 0 for rows in sent]
+    assert first
+    assert others.count(True) == (1 if max_message_mb > 1 else len(others))
+
+
+@pytest.mark.parametrize("trouble", ["none", "out of reach", "lost"])
+def test_rows_held_by_workers_are_asked_for_directly_while_that_works(cluster, data, expected, trouble, monkeypatch):
+    """Passes that go wrong are made again as tasks, and so is every pass after them."""
+    scale(cluster, 2)
+    client = cluster[1]
+    answered = []
+    ask = _cluster.Cluster._ask
+
+    def watched(self, *arguments):
+        answers = ask(self, *arguments)
+        answered.append(answers is not None)
+        return answers
+
+    def kill():
+        client.run(os._exit, 1, workers=[next(iter(client.nthreads()))], on_error="ignore")
+
+    monkeypatch.setattr(_cluster.Cluster, "_ask", watched)
+    monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 60.0)  # a busy machine may be slow to answer
+    if trouble == "out of reach":
+        monkeypatch.setattr(_cluster.Cluster, "_reaches", lambda self, home: False)
+    kept = dask.persist(*collections(data, [3000, 6000, 9000]))
+    wait(kept)
+    at_pass(monkeypatch, {4: kill if trouble == "lost" else lambda: None})
+    assert saved(fit(kept)) == expected
+    assert len(answered) > 3
+    if trouble in ("none", "out of reach"):
+        assert set(answered) == {trouble == "none"}
+    else:
+        assert answered[0]
+        assert not answered[-1]
+
+
+def test_a_worker_that_does_not_hold_a_partition_says_so(client, data):
+    asked, group = None, boscage.batches.partitions.Group([0], [], [0], [5])
+    found = client.run(_cluster._answer_here, None, asked, [["no such result"]], group)
+    assert set(found.values()) == {None}
+
+
 def test_a_pass_is_one_task_for_each_thread_of_the_worker_that_holds_the_rows(client, data, monkeypatch):
     seen = []
-    run = boscage.dask.Cluster.run
+    run = _cluster.Cluster.run
 
-    def watched(self, task, asked, groups, merge=None):
+    def watched(self, task, asked, groups, merge=None, homes=None):
         seen.append([group.numbers for group in groups])
-        return run(self, task, asked, groups, merge)
+        assert homes is None or len(homes) == len(groups)
+        return run(self, task, asked, groups, merge, homes)
 
-    monkeypatch.setattr(boscage.dask.Cluster, "run", watched)
+    monkeypatch.setattr(_cluster.Cluster, "run", watched)
     kept = dask.persist(*collections(data, range(1000, N, 1000)))
     wait(kept)
     held = client.who_has(futures_of(kept[0]))
@@ -319,13 +386,34 @@ def test_a_partition_is_loaded_once_in_a_pass(client, data, expected, tmp_path):
     assert [len((tmp_path / str(i)).read_text()) for i in range(2)] == [tree.reading_.passes] * 2
 
 
+def test_an_answer_that_dies_with_its_worker_is_made_anew(cluster, data):
+    made, client = cluster
+
+    def answer():
+        time.sleep(2)
+        return 7
+
+    scale(cluster, 2)
+    future = client.submit(answer, pure=False)
+    wait(future)
+    (holder,) = client.who_has(future)[future.key]
+    (nanny,) = (nanny for nanny in made.workers.values() if nanny.worker_address == holder)
+    os.kill(nanny.process.pid, signal.SIGKILL)
+    while future.status == "finished":
+        time.sleep(0.01)
+    assert future.status == "lost"
+    passes = _cluster.Cluster(client, retries=3, timeout=60, limit=None)
+    passes._wait([future])
+    assert future.result() == 7
+
+
 def test_no_workers_left(cluster, data, monkeypatch):
     scale(cluster, 1)
     at_pass(monkeypatch, {3: lambda: scale(cluster, 0)})
     start = time.monotonic()
     tree = TopDownTreeClassifier("stochastic", timeout=1)
     try:
-        with pytest.raises(ClusterError, match="no worker has been there for 1 seconds"):
+        with pytest.raises(ClusterError, match="there has been no worker for 1 seconds"):
             tree.fit(*collections(data, [4000]))
     finally:
         cluster[0].scale(2)
@@ -395,7 +483,7 @@ def test_answers_that_never_come_end_with_the_deadline(client, data, monkeypatch
 
     monkeypatch.setattr(client, "gather", lambda *_, **__: never())
     if is_silent:
-        monkeypatch.setattr(boscage_dask, "_ANSWER_SECONDS", 0.3)
+        monkeypatch.setattr(_cluster, "_ANSWER_SECONDS", 0.3)
         monkeypatch.setattr(client.scheduler, "identity", never, raising=False)
     begin = time.monotonic()
     with pytest.raises(ClusterError, match="deadline"):
@@ -441,7 +529,7 @@ def test_no_client(data, monkeypatch):
     def none():
         raise ValueError("no client")
 
-    monkeypatch.setattr(boscage_dask, "default_client", none)
+    monkeypatch.setattr(_cluster, "default_client", none)
     with pytest.raises(ClusterError, match="no Dask client"):
         TopDownTreeClassifier("stochastic").fit(*collections(data, []))
 
@@ -480,8 +568,8 @@ def test_passes_for_numbers_give_the_tree_of_memory(client, splits, rng):
     chunks = (5000, 1, 8000)
     pieces = to_partitions(*(da.from_array(part, chunks=(chunks, *part.shape[1:])) for part in (X, y, weight)))
     with Progress("passes", False) as progress:
-        cluster = boscage_dask.Cluster(client, 2, 60.0, None)
-        passes = boscage_dask.ClusterPasses(
+        cluster = _cluster.Cluster(client, 2, 60.0, None)
+        passes = ClusterPasses(
             cluster, pieces, "Test", None, allow_nan=True, categories=NUMBERS_ONLY, max_message_mb=64.0,
             progress=progress, target="numbers",
         )  # fmt: skip
@@ -489,3 +577,38 @@ def test_passes_for_numbers_give_the_tree_of_memory(client, splits, rng):
         tree = splits.grow_in_passes(job, passes, lambda total: limits)
     for name in ("feature", "threshold", "value", "impurity", "weights"):
         np.testing.assert_array_equal(getattr(memory, name), getattr(tree, name), err_msg=name)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("splits", [StochasticLinear(), WeightedOblique(max_bins=16, tol=0.01)])
+def test_a_regressor_on_a_cluster_is_the_one_of_memory(client, splits, outputs, rng):
+    X, weight = rng.normal(size=(N, D)), rng.integers(0, 3, N).astype(float)
+    Y = rng.lognormal(size=(N, outputs)) + X[:, :1]
+    Y = Y[:, 0] if outputs == 1 else Y
+    parts = {"splits": splits, "max_leaf_nodes": 7, "random_state": 0}
+    local = boscage.TopDownTreeRegressor(**parts).fit(X, Y, weight)
+    lazy = [da.from_array(part, chunks=(4000, *[1] * (part.ndim - 1))) for part in (X, Y, weight)]
+    tree = boscage_dask.TopDownTreeRegressor(**parts, client=client).fit(*lazy)
+    assert tree.tree_ == local.tree_
+    assert tree.n_outputs_ == outputs
+    found = tree.predict(lazy[0])
+    assert dask.is_dask_collection(found)
+    assert found.shape == Y.shape
+    np.testing.assert_allclose(found.compute(), local.predict(X), rtol=1e-13)
+    np.testing.assert_array_equal(tree.predict(X[:5]), local.predict(X[:5]))
+    alone = tree.to_local()
+    assert type(alone) is boscage.TopDownTreeRegressor
+    np.testing.assert_array_equal(alone.predict(X), local.predict(X))
+
+
+def test_a_regressor_takes_dataframes_and_criteria_of_sums(client, rng):
+    frame = pd.DataFrame({"a": rng.normal(size=3000), "town": pd.Categorical(rng.choice(["x", "y", "z"], 3000))})
+    frame["y"] = rng.poisson(np.exp(frame["a"] + (frame["town"] == "x"))).astype(float)
+    rows = dd.from_pandas(frame, npartitions=4)
+    parts = {"splits": Axis(max_bins=32), "criterion": "poisson", "max_leaf_nodes": 6}
+    tree = boscage_dask.TopDownTreeRegressor(**parts, client=client).fit(rows[["a", "town"]], rows["y"])
+    local = boscage.TopDownTreeRegressor(**parts).fit(frame[["a", "town"]], frame["y"])
+    assert tree.tree_ == local.tree_
+    broken = rows["y"] / rows["y"]
+    with pytest.raises((ValueError, ClusterError), match="NaN"):
+        boscage_dask.TopDownTreeRegressor(**parts, client=client).fit(rows[["a", "town"]], broken)

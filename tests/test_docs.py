@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
 from sklearn.datasets import load_digits
 
 from boscage import TopDownTreeClassifier
@@ -72,6 +74,7 @@ def test_code_of_a_page_runs(page, tmp_path, monkeypatch):
         "LOMTreeClassifier",
         "DuplicateWeights",
         "dask.TopDownTreeClassifier",
+        "dask.TopDownTreeRegressor",
     ],
 )
 def test_rules_that_hold_for_all_estimators_are_told_once_and_linked(name):
@@ -96,6 +99,18 @@ def test_every_page_is_in_a_section():
     pages = {page.with_suffix("") for page in WRITTEN} | {DOCS / "auto_examples" / "index"}
     assert len(listed) == len(set(listed))
     assert pages - {DOCS / "index"} == set(listed)
+
+
+OF_SPHINX = ("Unknown directive type", "No directive entry", "Unknown interpreted text role", "No role entry")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())
+def test_the_markup_is_sound(page):
+    """Tables, pictures and headings parse; what only Sphinx knows is not looked at."""
+    quiet = {"report_level": 5, "halt_level": 5, "_disable_config": True, "file_insertion_enabled": False}
+    tree = publish_doctree(page.read_text("utf-8"), source_path=str(page), settings_overrides=quiet)
+    said = [message.astext() for message in tree.findall(nodes.system_message) if message["level"] > 1]
+    assert [text for text in said if not any(words in text for words in OF_SPHINX)] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(DOCS).with_suffix("").as_posix())

@@ -204,7 +204,7 @@ def test_tables_and_other_estimators(tmp_path):
     X.insert(0, "kind", pd.Categorical(np.where(y == 0, "a", "b")))
     tree = TopDownTreeClassifier(max_leaf_nodes=4, categorical_features="from_dtype").fit(X, y)
     assert tree.edit(X, y).prune(1).estimator.predict(X).tolist() != tree.predict(X).tolist()
-    with pytest.raises(ValueError, match="node=0 asks for categories and has no threshold"):
+    with pytest.raises(ValueError, match="node=0 tests categories and has no threshold"):
         tree.edit().set_threshold(int(np.flatnonzero(tree.tree_.category_offset >= 0)[0]), 1.0)
     optimal = OptimalTreeClassifier(max_depth=2).fit(X.drop(columns="kind"), y)
     edited = optimal.edit(X.drop(columns="kind"), y).prune(2).estimator

@@ -86,7 +86,7 @@ def test_a_linear_tree_takes_sparse_rows_and_refuses_missing_ones():
     X = np.random.default_rng(0).integers(0, 2, (20, 4)).astype(float)
     np.testing.assert_array_equal(model.predict(sparse.csr_matrix(X)), model.predict(X))
     X[3, 2] = np.nan
-    with pytest.raises(ValueError, match=r"Input X contains NaN\. .* nothing to put in their place"):
+    with pytest.raises(ValueError, match=r"Input X contains NaN\. .* no values to replace them with"):
         model.predict(X)
     filled = InputMap(shift=[0.5] * 4, fill=[0.0] * 4)
     model = holding(replace(tree, input_map=filled))

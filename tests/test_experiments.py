@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from typer.testing import CliRunner
 
 from boscage.cli import app
-from boscage.experiments import run, weighted_optimal
+from boscage.experiments import run, weighted_optimal, wodt
 from boscage.experiments._runner import PAPERS, Job, markdown_table
 
 
@@ -91,6 +93,14 @@ def test_verdicts_of_weighted_optimal_trees(small, tmp_path):
         caption = (tmp_path / f"weighted-optimal-figure-{figure}.md").read_text()
         assert caption.startswith(f"# Figure {figure}: ")
         assert "rows that the unweighted tree gets wrong" in caption
+
+
+def test_the_cpu_time_of_a_cell_counts_programs_that_it_starts(tmp_path):
+    job = Job("lomtree", (), (), "quick", tmp_path, lambda line: None)
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    job.cell("child", {}, lambda: {"code": subprocess.run([sys.executable, "-c", burn], check=True).returncode})
+    (cell,) = job.results.values()
+    assert cell["cpu"] > 0.25
 
 
 def test_a_second_run_goes_on_where_the_first_stopped(small, tmp_path, monkeypatch):
@@ -396,7 +406,7 @@ def test_all_papers_go_into_folders_of_their_own(tmp_path, monkeypatch):
 
 @pytest.fixture
 def small_wodt(monkeypatch):
-    from boscage.experiments import _wodt_causes, _wodt_trees, wodt
+    from boscage.experiments import _wodt_causes, _wodt_divisions, _wodt_trees
 
     monkeypatch.setattr(_wodt_trees, "INNER", {"folds": 2, "divisions": 1, "rows": 100})
     monkeypatch.setattr(_wodt_trees, "PENALTIES", (0.0, 0.3))
@@ -405,7 +415,12 @@ def small_wodt(monkeypatch):
     monkeypatch.setattr(wodt, "DATA", ("iris", "wine"))
     monkeypatch.setattr(wodt, "DEEP_DATA", ("wine",))
     monkeypatch.setattr(_wodt_causes, "DATA", ("iris",))
+    monkeypatch.setattr(_wodt_divisions, "DIVISIONS", 4)
     return wodt
+
+
+def scores_of(cells, name):
+    return next(cell["result"]["accuracy"] for cell in cells if cell["name"] == name)
 
 
 def test_wodt_tables_and_figures(small_wodt, tmp_path, monkeypatch):
@@ -413,14 +428,18 @@ def test_wodt_tables_and_figures(small_wodt, tmp_path, monkeypatch):
     monkeypatch.setattr(small_wodt, "DATA", ("iris", "wine", "letter"))
     written = run("wodt", out=tmp_path, options={"methods": "WODT,oblique,APDT"})
     names = {path.name for path in written}
-    assert {f"wodt-table-{k}.md" for k in (2, 3, 4)} | {f"wodt-figure-{k}.png" for k in (1, 2, 3)} <= names
+    assert {f"wodt-table-{k}.md" for k in (2, 3, 4, 5)} | {f"wodt-figure-{k}.png" for k in (1, 2, 3)} <= names
     assert "wodt-verdict.md" not in names, "not before all rivals have run"
     table = (tmp_path / "wodt-table-2.md").read_text()
     assert "| wine | 3 |" in table
     assert "0.9665" in table  # printed
     assert "letter" not in table.split("WODT is the published")[0]  # not at hand
     cells = json.loads((tmp_path / "wodt.json").read_text()).values()
-    assert len(cells) == 2 * 3 + 1 + 18  # the rivals were not asked for; 18 variants of the search for causes
+    # The rivals were not asked for; 18 variants of the search for causes, and the divisions of both sets.
+    assert len(cells) == 2 * 3 + 1 + 18 + 2
+    single = {c["name"]: c["result"] for c in cells if c["name"].startswith("divisions")}
+    assert single["divisions wine"]["accuracy"][0] == scores_of(cells, "tables wine WODT trial 0")
+    assert "| wine | 178 | 0.9665 | none |" in (tmp_path / "wodt-table-5.md").read_text()
     assert "| wine | WODT |" in (tmp_path / "wodt-figure-2.md").read_text()  # from the fit of the tables
     scores = {c["name"]: np.mean(c["result"]["accuracy"]) for c in cells if "accuracy" in c["result"]}
     assert scores["tables wine oblique trial 0"] > 0.93
@@ -429,7 +448,7 @@ def test_wodt_tables_and_figures(small_wodt, tmp_path, monkeypatch):
     assert curve["training"][-1] == 1
     done = []
     run("wodt", out=tmp_path, tell=done.append, options={"methods": "HHCART", "data": "iris"}, table=2)
-    assert len([line for line in done if "not at hand" not in line]) == 1  # the others are known
+    assert len([line for line in done if "not found" not in line]) == 1  # the others are known
     assert "| wine | 3 |" in (tmp_path / "wodt-table-2.md").read_text()
 
 
@@ -457,6 +476,22 @@ def test_verdicts_of_wodt(small_wodt, tmp_path, monkeypatch):
     counted = "/".join(str(signs.count(sign)) for sign in (1, 0, -1))
     row = next(line for line in (tmp_path / "wodt-table-2.md").read_text().splitlines() if "loss, t-test" in line)
     assert row.split("|")[6].strip() == f"{counted} (2 sets)"
+
+
+def test_means_of_one_division_are_told_from_means_of_ten(rng):
+    """Accuracies drawn as one division are whole numbers of rows, means of ten in about a tenth of the cases."""
+    from boscage.experiments import _wodt_divisions as divisions
+
+    rows = 683
+    right = rng.binomial(rows, 0.9, (2000, 10)) / rows
+    for means, low, high in ((right[:, 0], 1, 1), (right.mean(axis=1), 0.05, 0.2)):
+        whole = np.mean([divisions.right_rows(round(mean, 4), rows) is not None for mean in means])
+        assert low <= whole <= high
+    accuracy = rng.normal(0.9, 0.02, (4000, 5))
+    cell = {"accuracy": accuracy.tolist()}
+    assert divisions.deviations(cell, 0.9 + 2 * 0.02 / np.sqrt(5)) == pytest.approx(2, abs=0.15)
+    assert divisions.whole_numbers(wodt.PRINTED["2"], wodt.ROWS)["WODT"] == [
+        "iris", "heart", "breast", "diabetes", "vehicle", "fourclass"]  # fmt: skip
 
 
 def test_significance_of_pairs():

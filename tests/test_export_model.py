@@ -58,7 +58,7 @@ def test_refusals(tmp_path, model):
         export_model(model, tmp_path / "a.boscage")
     with pytest.raises(ValueError, match=r"format must be one of 'onnx', 'c', .* got 'pmml'"):
         export_model(model, tmp_path / "a.h", "pmml")
-    with pytest.raises(ValueError, match="max_depth does not go with the format 'c'; it is for text and graphviz"):
+    with pytest.raises(ValueError, match="max_depth cannot be combined with the format 'c'; it is for text"):
         export_model(model, tmp_path / "a.h", max_depth=3)
     lomtree = LOMTreeClassifier().fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="LOMTreeClassifier cannot be written as c: it has no method to_c"):

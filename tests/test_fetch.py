@@ -167,9 +167,9 @@ def test_the_commands(openml, monkeypatch, tmp_path):
     assert failed.exit_code == 1
     assert failed.stdout.strip() == str(tmp_path / "tiny.npz"), "the others are fetched all the same"
     listed = CliRunner().invoke(app, ["data", "list"])
-    assert listed.stdout == "tiny\t4 × 2\tCC BY 4.0\tnot at hand: boscage data fetch tiny\n"
+    assert listed.stdout == "tiny\t4 × 2\tCC BY 4.0\tnot found: boscage data fetch tiny\n"
     monkeypatch.setenv("BOSCAGE_DATA", str(tmp_path))
-    assert "at hand" in CliRunner().invoke(app, ["data", "list"]).stdout.split("\t")[-1]
+    assert CliRunner().invoke(app, ["data", "list"]).stdout.split("\t")[-1] == "found\n"
     assert CliRunner().invoke(app, ["data", "fetch", "all"]).stdout == "", "all that are missing: none"
 
 
@@ -221,8 +221,8 @@ def test_a_run_names_the_sets_it_cannot_find(monkeypatch, tmp_path):
     monkeypatch.delenv("BOSCAGE_DATA", raising=False)
     told = []
     run("lomtree", figure=2, out=tmp_path, tell=told.append)
-    assert told[0] == "not at hand: mnist, isolet. `boscage data fetch mnist isolet` gets them from OpenML"
-    assert any(line.startswith("not at hand: aloi. Download aloi.bz2") for line in told)
+    assert told[0] == "not found: mnist, isolet. `boscage data fetch mnist isolet` gets them from OpenML"
+    assert any(line.startswith("not found: aloi. Download aloi.bz2") for line in told)
     assert how_to_get(["iris", "wine"]) == []
     page = (tmp_path / "lomtree-run.md").read_text()
     assert "`BOSCAGE_DATA=folder boscage reproduce lomtree --budget quick`" in page

@@ -10,14 +10,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import load as safetensors_load
 from sklearn.base import BaseEstimator
 
 import boscage
-from boscage.files import Model, ModelFileError, ModelState, load, model_bytes, read_model, save, saveable
-from boscage.model import file_reader as _file_reader
+from boscage.files import (
+    Model,
+    ModelFileError,
+    ModelState,
+    load,
+    model_bytes,
+    model_content,
+    read_model,
+    save,
+    saveable,
+)
+from boscage.model import file_bytes as _file_bytes
 from boscage.model import predict as _predict
+from boscage.model.file_bytes import tensor_bytes
 from strategies import KINDS, random_rows, random_tree, trees
 
 LABELS = {
@@ -61,8 +70,12 @@ def fitted(tree, classes=None, cls=Standin):
     return estimator
 
 
+def model_of(tree, kind="Standin", **parts):
+    return Model(kind, tree.schema, np.arange(tree.n_classes), (tree,), **parts)
+
+
 def content(tree, kind="Standin", **parts):
-    return model_bytes(Model(kind, tree.schema, np.arange(tree.n_classes), (tree,), **parts))
+    return model_bytes(model_of(tree, kind, **parts))
 
 
 def read(data, folder):
@@ -150,20 +163,34 @@ def test_equal_trees_give_equal_files():
 
 
 def test_the_layout_is_plain_safetensors(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
     tree = random_tree(3, "soft linear", d=4)
     data = content(tree)
     (tmp_path / "m").write_bytes(data)
-    tensors = safetensors_load(data)
+    tensors = safetensors.load(data)
     np.testing.assert_array_equal(tensors["weights"], tree.weights)
-    with safe_open(tmp_path / "m", "numpy") as file:
+    with safetensors.safe_open(tmp_path / "m", "numpy") as file:
         assert list(file.metadata()) == ["boscage"]
         meta = json.loads(file.metadata()["boscage"])
     assert (meta["format"], meta["version"], meta["kind"]) == (2, boscage.__version__, "Standin")
     assert set(meta) == {"format", "version", "kind", "target", "schema", "trees", "parameters"}
 
 
+@given(trees(), st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**32 - 1))
+def test_files_are_the_bytes_that_safetensors_writes(tree, text, seed):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    rng, (_, tensors) = np.random.default_rng(seed), model_content(model_of(tree))
+    for kind in ("u8", "i8", "f8", "f4", "u4", "i4", "u2", "u1", "?"):
+        name = text[: rng.integers(0, len(text) + 1)] + kind
+        shape = tuple(rng.integers(0, 4, rng.integers(0, 4)))
+        tensors[name] = np.array(rng.integers(0, 2, shape), kind, order="F")
+    in_rows = {name: np.array(array, order="C") for name, array in tensors.items()}
+    expected = safetensors.save(in_rows, {"boscage": text})
+    assert tensor_bytes(text, tensors) == expected
+
+
 def test_defaults_take_no_room():
-    tensors = safetensors_load(content(random_tree(0, "axis", splits=0)))
+    _, tensors = model_content(model_of(random_tree(0, "axis", splits=0)))
     assert {"linear_row", "weights", "category_offset", "schema.n_categories"}.isdisjoint(tensors)
 
 
@@ -411,6 +438,6 @@ def test_a_header_beyond_all_bounds_is_not_even_read(folder):
 
 
 def test_a_model_with_too_many_names_is_not_written(monkeypatch):
-    monkeypatch.setattr(_file_reader, "_MAX_VALUES", 10)
+    monkeypatch.setattr(_file_bytes, "_MAX_VALUES", 10)
     with pytest.raises(ValueError, match="names and labels take more than"):
         content(EXAMPLES[0])

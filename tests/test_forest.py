@@ -331,6 +331,9 @@ def test_the_best_exponent(seed):
 
     grid = np.linspace(0.25, 8, 2000)
     assert loss(found) <= min(map(loss, grid)) + 1e-5
+    gaps = np.vstack([np.full((5, 3), np.nan), *[proba] * 60])  # more rows than a block has
+    many = best_exponent(gaps, np.concatenate([[0] * 5, *[y] * 60]), np.concatenate([np.ones(5), *[weight] * 60]))
+    assert many == pytest.approx(found, abs=2e-5)
 
 
 def test_calibration_helps_and_changes_no_class():
@@ -560,17 +563,17 @@ def test_a_tree_is_no_forest(tmp_path):
         ({"max_samples": 0}, "max_samples=0"),
         ({"max_samples": 1.5}, "max_samples=1.5"),
         ({"max_samples": 1000}, "max_samples=1000.*200 rows"),
-        ({"max_samples": 0.5, "bootstrap": "bayesian"}, "max_samples=0.5 does not go with"),
+        ({"max_samples": 0.5, "bootstrap": "bayesian"}, "max_samples=0.5 cannot be combined with"),
         ({"oob_score": "yes"}, "oob_score='yes'"),
-        ({"oob_score": True, "bootstrap": "bayesian"}, "oob_score=True does not go with bootstrap='bayesian'"),
-        ({"calibrate": True, "bootstrap": "bayesian"}, "calibrate=True does not go with bootstrap='bayesian'"),
-        ({"oob_score": True, "bootstrap": False}, "oob_score=True does not go with bootstrap=False"),
+        ({"oob_score": True, "bootstrap": "bayesian"}, "oob_score=True cannot be combined with bootstrap='bayesian'"),
+        ({"calibrate": True, "bootstrap": "bayesian"}, "calibrate=True cannot be combined with bootstrap='bayesian'"),
+        ({"oob_score": True, "bootstrap": False}, "oob_score=True cannot be combined with bootstrap=False"),
         ({"calibrate": "no"}, "calibrate='no'"),
         ({"warm_start": 3}, "warm_start=3"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"max_depth": 0}, "max_depth=0"),
         ({"splits": "unknown"}, "splits='unknown'"),
-        ({"splits": "oblique", "max_features": 2}, "max_features=2 does not go with"),
+        ({"splits": "oblique", "max_features": 2}, "max_features=2 cannot be combined with"),
         ({"class_weight": "heavy"}, "class_weight='heavy'"),
         ({"random_state": "seed"}, "random_state='seed'"),
     ],

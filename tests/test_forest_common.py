@@ -25,9 +25,11 @@ def expected(estimator):
         ForestClassifier(4, splits="wodt", bootstrap="bayesian"),
         ForestClassifier(3, splits="oblique", leaf="linear", max_leaf_nodes=4),
         ForestClassifier(3, splits="stochastic", max_leaf_nodes=4, max_samples=0.7),
+        ForestClassifier(3, refit="leaves", max_leaf_nodes=4, bootstrap=False),
         ForestRegressor(5),
         ForestRegressor(5, "axis"),
         ForestRegressor(5, "axis", bootstrap=False),
+        ForestRegressor(4, refit="leaves", max_leaf_nodes=8),
     ],
     expected_failed_checks=expected,
 )

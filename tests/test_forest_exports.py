@@ -20,6 +20,7 @@ FORESTS = {
     "plain": ForestClassifier(n_estimators=7, random_state=0),
     "calibrated": ForestClassifier(n_estimators=30, calibrate=True, random_state=0),
     "oblique": ForestClassifier(splits="wodt", n_estimators=5, random_state=0),
+    "refit": ForestClassifier(n_estimators=5, max_leaf_nodes=6, refit="leaves", random_state=0),
 }
 
 

@@ -351,7 +351,7 @@ def test_numbers_threads_and_rows_of_weight_zero(rng):
 
 
 def test_absolute_errors_are_refused():
-    with pytest.raises(IncompatibleParts, match=r"does not go with splits=ForestMix\(\)"):
+    with pytest.raises(IncompatibleParts, match=r"cannot be combined with splits=ForestMix\(\)"):
         check_compatible(criterion=resolve("criterion", "absolute_error"), splits=ForestMix())
 
 
@@ -370,7 +370,7 @@ def test_a_bag_is_better_than_its_trees(rng):
 
 
 def test_a_single_tree_is_refused():
-    message = r"splits=ForestMix\(\) does not go with TopDownTreeClassifier: it needs a forest. Use ForestClassifier"
+    message = r"ForestMix\(\) cannot be combined with TopDownTreeClassifier: it needs a forest. Use ForestClassifier"
     with pytest.raises(IncompatibleParts, match=message):
         TopDownTreeClassifier(splits="mixed").fit([[0.0], [1.0]], [0, 1])
     assert "mixed" not in names("splits")

@@ -106,11 +106,20 @@ def test_weights_and_repetition():
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
 
 
+def test_weights_are_repetitions_where_columns_are_sampled():
+    X, y = load_diabetes(return_X_y=True)  # the second column has two values: often constant in a node
+    weight = np.random.default_rng(0).integers(0, 4, len(y))
+    forest = ForestRegressor(3, "axis", bootstrap=False, random_state=0)
+    weighted = clone(forest).fit(X, y, sample_weight=weight.astype(float))
+    repeated = clone(forest).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
 def test_parts_of_classes_are_refused():
     X, y = data()
     with pytest.raises((IncompatibleParts, ValueError), match="criterion"):
         ForestRegressor(2, criterion="gini").fit(X, y)
-    with pytest.raises(ValueError, match="oob_score=True does not go with bootstrap='bayesian'"):
+    with pytest.raises(ValueError, match="oob_score=True cannot be combined with bootstrap='bayesian'"):
         ForestRegressor(2, bootstrap="bayesian", oob_score=True).fit(X, y)
 
 

@@ -76,6 +76,7 @@ LONG_FITS = {
     "forest": ForestClassifier(1000, "axis"),
     "forest, two threads": ForestClassifier(1000, "wodt", n_jobs=2),
     "forest, linear leaves": ForestClassifier(1000, "axis", leaf="linear", max_leaf_nodes=100, n_jobs=2),
+    "forest, leaves fitted together": ForestClassifier(50, "axis", max_leaf_nodes=30, refit="leaves", n_jobs=2),
     "wodt": TopDownTreeClassifier("wodt"),
     "oc1": TopDownTreeClassifier("oc1"),
     "cart_lc": TopDownTreeClassifier("cart_lc"),
@@ -96,6 +97,7 @@ LONG_FITS = {
     "numbers, models of a grown tree": TopDownTreeRegressor(leaf=RidgeLeaf(grow=False)),
     "numbers, blended leaves": TopDownTreeRegressor(leaf=RidgeLeaf(blend="auto"), max_leaf_nodes=300),
     "forest of numbers": ForestRegressor(1000, n_jobs=2),
+    "forest of numbers, leaves fitted together": ForestRegressor(50, max_leaf_nodes=30, refit="leaves"),
     "forest of numbers, linear leaves": ForestRegressor(1000, "axis", leaf="linear"),
 }
 
@@ -124,11 +126,26 @@ def test_ctrl_c_raises_and_changes_nothing(name):
     assert took < 1.5
 
 
-@pytest.mark.parametrize("splits", ["stochastic", Axis(max_bins=255), WeightedOblique(max_bins=64)], ids=str)
-def test_ctrl_c_stops_a_fit_in_batches(splits):
-    tree = TopDownTreeClassifier(splits, max_leaf_nodes=2000, min_impurity_decrease=1e-12)
-    assert interrupted_after(0.2, lambda: tree.fit_batches(BATCHES)) < 1.5
-    assert not [name for name in vars(tree) if name.endswith("_") and not name.startswith("_")]
+@pytest.mark.parametrize(
+    "model",
+    [
+        TopDownTreeClassifier("stochastic"),
+        TopDownTreeClassifier(Axis(max_bins=255)),
+        TopDownTreeClassifier(WeightedOblique(max_bins=64)),
+        TopDownTreeRegressor("stochastic"),
+        TopDownTreeRegressor(WeightedOblique(max_bins=64)),
+        ForestClassifier(20, Axis(max_bins=255)),
+        ForestRegressor(20, "stochastic"),
+    ],
+    ids=repr,
+)
+def test_ctrl_c_stops_a_fit_in_batches(model):
+    model = clone(model).set_params(max_leaf_nodes=2000, min_impurity_decrease=1e-12)
+    batches = [(X, NUMBERS[: len(y)] if is_regressor(model) else y) for X, y in BATCHES]
+    took = interrupted_after(0.2, lambda: model.fit_batches(batches))
+    print(f"{model}: {took:.3f} s")
+    assert took < 1.5
+    assert not [name for name in vars(model) if name.endswith("_") and not name.startswith("_")]
 
 
 @pytest.mark.parametrize(

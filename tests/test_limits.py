@@ -213,23 +213,34 @@ MEMORY = {
     "axis": lambda n, d, K, t: n * (4 * d + 48) + t * (500 + 24 * K),
     "binned": lambda n, d, K, t: n * (d + 48) + t * (500 + 24 * K),
     "wodt": lambda n, d, K, t: n * (8 * d + 160) + t * (500 + 24 * K + 8 * d),
-    "oc1": lambda n, d, K, t: n * (16 * d + 160) + t * (700 + 24 * K + 8 * d),
+    "oc1": lambda n, d, K, t: n * (16 * d + 200) + t * (700 + 24 * K + 8 * d),
+    "look-ahead": lambda n, d, K, t: n * (20 * d + 320) + t * (700 + 24 * K + 8 * d),
+    "polish": lambda n, d, K, t: n * (16 * d + 220) + t * (700 + 24 * K + 24 * K * d),
     "stochastic": lambda n, d, K, t: min(max(2**29, 16 * n * d), 8 * n * t) + 64 * n + t * (500 + 24 * K * d),
     "numbers": lambda n, d, K, t: n * (4 * d + 64) + t * (700 + 24 * K),
     "absolute error": lambda n, d, K, t: n * (4 * d + 112) + t * (700 + 24 * K),
     "linear leaves": lambda n, d, K, t: n * (48 * d + 480) + 16 * d**2 + t * (700 + 24 * K * d),
     "forest": lambda n, d, K, t: n * (8 * d + 112) + t * (700 + 24 * K),
+    "forest, refit": lambda n, d, K, t: n * (8 * d + 112 + 12 * 30 + 24 * K) + t * (700 + 144 * K),  # 30 trees
 }
+MEMORY |= dict.fromkeys(("cart_lc", "co2", "hhcart"), MEMORY["oc1"]) | {"linear leaves of classes": MEMORY["polish"]}
 MODELS = {
     "axis": 'TopDownTreeClassifier("axis", {limits})',
     "binned": "TopDownTreeClassifier(Axis(max_bins=64), {limits})",
     "wodt": "TopDownTreeClassifier(WeightedOblique(max_iter=3), {limits})",
     "oc1": 'TopDownTreeRegressor("oc1", {limits})',
+    "cart_lc": 'TopDownTreeClassifier("cart_lc", {limits})',
+    "co2": 'TopDownTreeClassifier("co2", {limits})',
+    "hhcart": 'TopDownTreeRegressor("hhcart", {limits})',
+    "look-ahead": "TopDownTreeClassifier(Householder(lookahead=True), {limits})",
+    "polish": 'TopDownTreeClassifier("hhcart", polish=Polish(epochs=2), {limits})',
+    "linear leaves of classes": 'TopDownTreeClassifier(leaf="linear", {limits})',
     "stochastic": 'TopDownTreeClassifier("stochastic", {limits})',
     "numbers": "TopDownTreeRegressor({limits})",
     "absolute error": 'TopDownTreeRegressor(criterion="absolute_error", {limits})',
     "linear leaves": 'TopDownTreeRegressor(leaf="linear", {limits})',
     "forest": "ForestClassifier(3, {limits})",
+    "forest, refit": 'ForestClassifier(30, refit="leaves", {limits})',
 }
 MEASURE = """
 import json, numpy as np
@@ -260,6 +271,16 @@ print(json.dumps([status("VmHWM") - before, nodes]))
         ("wodt", 60_000, 20, 4),
         ("oc1", 20_000, 20, 2),
         ("oc1", 20_000, 5, 2),
+        ("cart_lc", 40_000, 20, 2),
+        ("co2", 40_000, 20, 2),
+        ("hhcart", 40_000, 20, 4),
+        ("hhcart", 40_000, 4, 4),
+        ("look-ahead", 40_000, 20, 4),
+        ("look-ahead", 40_000, 4, 4),
+        ("polish", 40_000, 20, 4),
+        ("polish", 40_000, 4, 4),
+        ("linear leaves of classes", 60_000, 20, 8),
+        ("linear leaves of classes", 60_000, 4, 8),
         ("stochastic", 100_000, 5, 64),
         ("numbers", 100_000, 20, 64),
         ("numbers", 30_000, 4, None),
@@ -268,6 +289,8 @@ print(json.dumps([status("VmHWM") - before, nodes]))
         ("linear leaves", 60_000, 4, 8),
         ("forest", 40_000, 20, 64),
         ("forest", 40_000, 5, 5000),
+        ("forest, refit", 30_000, 3, 8),
+        ("forest, refit", 5_000, 3, 100),
     ],
 )
 def test_memory_of_a_fit_is_bounded_by_the_formula(family, n, d, leaves):

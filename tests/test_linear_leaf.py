@@ -208,7 +208,9 @@ def test_validation_grows_under_the_limits_of_its_share_of_the_rows(monkeypatch,
 
     def watched(job, grow, finish):
         return choose(
-            job, lambda part: (seen.append((part.limits.min_weight_leaf, part.data.mass)), grow(part))[1], finish
+            job,
+            lambda part, leaf: (seen.append((part.limits.min_weight_leaf, part.data.mass)), grow(part, leaf))[1],
+            finish,
         )
 
     monkeypatch.setattr(top_down, "choose", watched)

@@ -191,28 +191,16 @@ def test_categories_are_numbers_by_their_means(rng):
     assert np.mean((predict_numbers(tree, X) - y) ** 2) < 0.05
 
 
-@pytest.mark.parametrize(
-    ("splits", "outputs", "told"),
-    [
-        (WeightedOblique(lookahead=True), 1, "looks ahead by classes"),
-        (StochasticLinear(lookahead=True), 1, "looks ahead by classes"),
-        (WeightedOblique(), 2, "knows one output and y has 2"),
-        (StochasticLinear(), 2, "knows one output and y has 2"),
-        (WeightedOblique(prune_bits=2.0), 1, "counts bits of entropy"),
-    ],
-)
-def test_what_linear_families_cannot_do_for_numbers(splits, outputs, told, rng):
-    with pytest.raises(IncompatibleParts, match=told):
-        grow_numbers(rng.normal(size=(20, 2)), rng.normal(size=(20, outputs)), splits=splits)
+def test_pruning_by_bits_is_for_classes(rng):
+    with pytest.raises(IncompatibleParts, match="counts bits of entropy"):
+        grow_numbers(rng.normal(size=(20, 2)), rng.normal(size=20), splits=WeightedOblique(prune_bits=2.0))
 
 
-@pytest.mark.parametrize("splits", ["co2", WeightedOblique(max_bins=32)])
-def test_families_without_numbers_say_so(splits):
-    with pytest.raises(IncompatibleParts, match="it needs tests of a tree of numbers"):
-        check_compatible(criterion=SquaredError(), splits=resolve("splits", splits))
-    if not isinstance(splits, WeightedOblique):
-        with pytest.raises(IncompatibleParts, match="it needs tests of a tree of numbers"):
-            grow_numbers([[0.0], [1.0]], [0.0, 1.0], splits=splits)
+def test_families_without_numbers_say_so():
+    with pytest.raises(IncompatibleParts, match="it needs tests for regression trees"):
+        check_compatible(criterion=SquaredError(), splits=resolve("splits", "co2"))
+    with pytest.raises(IncompatibleParts, match="it needs tests for regression trees"):
+        grow_numbers([[0.0], [1.0]], [0.0, 1.0], splits="co2")
 
 
 @pytest.mark.parametrize(("splits", "criterion"), [("stochastic", Poisson()), ("wodt", AbsoluteError())])

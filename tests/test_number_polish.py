@@ -102,7 +102,7 @@ def test_linear_leaves_of_oblique_trees_keep_the_numbers_of_categories(rng):
     [
         ("soft", {"criterion": "poisson", "splits": "oc1"}, "refines hard trees of squared error"),
         ("soft", {"splits": "stochastic"}, "refines hard trees of squared error"),
-        (Polish(dropout=0.2), {}, "Polish.dropout=0.2 is not allowed. Pass 0.0: it is for classes"),
+        (Polish(dropout=0.2), {}, "Polish.dropout=0.2 is not allowed. Pass 0.0: it is for classification"),
         (Polish(time_limit=3.0), {}, "Polish.time_limit=3.0 is not allowed"),
         ("soft", {"splits": "axis"}, "it needs tests that are linear in x"),
     ],

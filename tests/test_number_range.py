@@ -17,14 +17,17 @@ from boscage import (
     ForestClassifier,
     ForestRegressor,
     Gamma,
+    Householder,
     Polish,
     Quantile,
+    RefitLeaves,
     RidgeLeaf,
     StochasticLinear,
     TopDownTreeRegressor,
     Tweedie,
+    WeightedOblique,
 )
-from strategies import wide_data, wide_numbers
+from strategies import wide_data, wide_numbers, wide_rows
 from test_numbers import SETTINGS
 
 FEWER = settings(SETTINGS, max_examples=max(1, SETTINGS.max_examples // 2))
@@ -45,7 +48,11 @@ FAMILIES = {
     "oc1": ("oc1", BY_SUMS, CONSTANTS + LINEAR),
     "cart_lc": ("cart_lc", BY_SUMS, CONSTANTS + LINEAR),
     "hhcart": ("hhcart", BY_SUMS[:1], CONSTANTS + LINEAR),
+    "wodt": ("wodt", BY_SUMS[:1], CONSTANTS),
+    "oblique, look-ahead": (WeightedOblique(lookahead=True), BY_SUMS[:1], CONSTANTS),
+    "hhcart, look-ahead": (Householder(lookahead=True), BY_SUMS[:1], CONSTANTS),
     "stochastic": (StochasticLinear(), BY_SUMS[:1], CONSTANTS),
+    "stochastic, look-ahead": (StochasticLinear(lookahead=True), BY_SUMS[:1], ("mean", Constant(joint=True))),
 }
 FORESTS = {
     "mixed": ("mixed", BY_SUMS, CONSTANTS + LINEAR[:2]),
@@ -59,7 +66,7 @@ def draw_job(rng, n, family):
     criterion, leaf = criteria[rng.integers(len(criteria))], leaves[rng.integers(len(leaves))]
     is_positive = criterion == "poisson" or isinstance(criterion, (Gamma, Tweedie))
     y = wide_numbers(rng, n, positive=is_positive)
-    if criterion == "squared_error" and splits in ("mixed", "axis") and rng.random() < 0.3:
+    if criterion == "squared_error" and rng.random() < 0.3:
         y = np.column_stack([y, wide_numbers(rng, n)])
     parts = {"splits": splits, "criterion": criterion, "leaf": leaf, "max_leaf_nodes": 6, "random_state": 0}
     return y, parts
@@ -101,6 +108,16 @@ def test_every_fit_of_numbers_gives_a_whole_tree(family, tmp_path_factory):
             np.testing.assert_array_equal(counts[leaves], model.tree_.n_node_samples[leaves])
 
     check()
+
+
+@pytest.mark.parametrize("seed", [161, 235, 642])
+def test_losses_on_rows_held_out_that_overflow_count_as_the_worst(seed):
+    """Linear leaves of these rows predict enormous numbers for rows that were held out; weights are enormous too."""
+    (X, _, w), rng = wide_rows(seed), np.random.default_rng(seed)
+    y, parts = draw_job(rng, len(X), FAMILIES["axis"])
+    assert parts["leaf"] == "linear"
+    model = TopDownTreeRegressor(**parts).fit(X, y, sample_weight=w)
+    assert np.isfinite(model.predict(X)).all()
 
 
 @pytest.mark.parametrize("splits", ["oc1", "hhcart"])
@@ -155,6 +172,46 @@ def test_every_fit_gives_a_whole_forest_of_classes(splits, tmp_path_factory):
         np.testing.assert_array_equal(boscage.load(folder / "m").predict_proba(X), proba)
 
     check()
+
+
+@pytest.mark.parametrize("splits", ["mixed", "axis", "oc1"])
+@pytest.mark.parametrize("forest", [ForestClassifier, ForestRegressor])
+def test_leaves_fitted_together_are_whole(forest, splits, tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "m"
+
+    @FEWER
+    @given(wide_data())
+    def check(problem):
+        X, y, w, rng = problem
+        if forest is ForestRegressor:
+            y = wide_numbers(rng, len(X))
+            if rng.random() < 0.3:
+                y = np.column_stack([y, wide_numbers(rng, len(X))])
+        l2 = float(10.0 ** rng.integers(-307, 308)) if rng.random() < 0.5 else float(10.0 ** rng.integers(-3, 4))
+        parts = {"max_leaf_nodes": 5, "refit": RefitLeaves(l2), "random_state": 0}
+        model = forest(3, splits, **parts).fit(X, y, sample_weight=w)
+        for tree in model.trees_:
+            tree.check()
+        predict = "predict" if forest is ForestRegressor else "predict_proba"
+        found = getattr(model, predict)(X)
+        assert np.isfinite(found).all()
+        if forest is ForestClassifier:
+            np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-9)
+        model.save(path)
+        np.testing.assert_array_equal(getattr(boscage.load(path), predict)(X), found)
+        again = forest(3, splits, **parts, n_jobs=2).fit(X, y, sample_weight=w)
+        np.testing.assert_array_equal(getattr(again, predict)(X), found)
+
+    check()
+
+
+@pytest.mark.parametrize("exponent", [-150, 150])
+@pytest.mark.parametrize("l2", [1e-300, 1e300])
+def test_any_strength_goes_with_any_weights(l2, exponent, rng):
+    X, w = rng.normal(size=(60, 2)), rng.random(60) * 10.0**exponent
+    for forest, y in ((ForestClassifier, X[:, 0] > 0), (ForestRegressor, X[:, 0])):
+        model = forest(3, refit=RefitLeaves(l2), random_state=0).fit(X, y, sample_weight=w)
+        assert np.isfinite(model.predict(X)).all()
 
 
 @pytest.mark.parametrize("family", ["axis, bins", "stochastic"])

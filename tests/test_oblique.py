@@ -181,7 +181,7 @@ def test_degenerate_data(splits):
 @pytest.mark.parametrize("splits", [Householder(), OC1(), CartLC(), CO2(), OC1(init="random")], ids=repr)
 def test_time_limit_ends_with_a_tree_and_a_warning(splits):
     X, y = make_classification(3000, 20, n_informative=10, n_classes=4, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.01 s is over"):
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.01 s has passed"):
         tree = fit(splits.set_params(time_limit=0.01), X, y)
     assert tree.score(X, y) == 1
     splits.set_params(time_limit=None)

@@ -54,7 +54,8 @@ def test_bounds_move_towards_each_other_and_never_cross():
     settings = _core.OptimalSettings()
     settings.max_depth, settings.time_limit, settings.threads = 4, 3.0, 2
     start = (nothing, nothing, nothing, np.empty(0))
-    _core.solve_optimal(X, y.astype(np.int32), weight, settings, start, lambda *bounds: seen.append(bounds))
+    table, target = _core.Table(X), _core.Target(y.astype(np.int32), weight, 2)
+    _core.solve_optimal(table, target, settings, start, lambda *bounds: seen.append(bounds))
     objective, bound = np.transpose(seen)
     assert len(seen) > 5
     assert (bound <= objective).all()

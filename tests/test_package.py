@@ -93,6 +93,13 @@ def test_public_names_and_their_methods_are_documented(name):
                 assert inspect.getdoc(member), f"{name}.{method}"
 
 
+@pytest.mark.parametrize("name", [name for name in boscage.__all__ if callable(getattr(boscage, name))])
+def test_docstrings_have_an_example(name):
+    thing = getattr(boscage, name)
+    if not (inspect.isclass(thing) and issubclass(thing, BaseException)):
+        assert "Examples\n--------\n>>> " in (inspect.getdoc(thing) or "")
+
+
 @pytest.mark.parametrize("name", [name for name in boscage.__all__ if inspect.isclass(getattr(boscage, name))])
 def test_docstrings_describe_every_parameter(name):
     thing = getattr(boscage, name)

@@ -317,7 +317,7 @@ def test_a_single_leaf_and_a_single_class_stay():
 def test_axis_tests_are_refused(mode):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(
-        IncompatibleParts, match=r"polish=Polish\(.*\) does not go with splits=Axis\(\): it needs tests"
+        IncompatibleParts, match=r"polish=Polish\(.*\) cannot be combined with splits=Axis\(\): it needs tests"
     ):
         TopDownTreeClassifier("axis", polish=mode).fit(X, y)
 
@@ -349,7 +349,7 @@ def test_bad_settings_are_refused_by_name(polish, message):
 
 def test_a_time_limit_warns_and_leaves_a_sound_tree(blobs):
     X, y, _, _ = blobs
-    with pytest.warns(ConvergenceWarning, match=r"Polish: time_limit=0.01 s was over after \d+ of 100000 epochs"):
+    with pytest.warns(ConvergenceWarning, match=r"Polish: time_limit=0.01 s ended it after \d+ of 100000 epochs"):
         tree = fit(X, y, polish=Polish(epochs=100_000, time_limit=0.01))
     tree.tree_.check()
     with warnings.catch_warnings():

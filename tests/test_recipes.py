@@ -65,6 +65,7 @@ class Recipes:
         )
         self.insert("cpp/tests/test_criteria.cpp", "          Entropy{},\n", "          ToyIndex{},\n")
         self.insert("tests/test_criteria.py", "Entropy(), Sqrt(), ModifiedGini(C=1.0)", "criteria.ToyIndex(), ")
+        self.insert("tests/reference.py", '"entropy": entropy', '"toy_index": gini, ')
         self.publish("ToyIndex", "criteria")
 
     def register_family(self, module, name):
@@ -167,7 +168,7 @@ class Recipes:
             "        return (weight * value + 1) / (weight + value.shape[1])\n",
         )
         self.insert("src/boscage/leaves/__init__.py", "\n__all__", "from boscage.leaves._toy import ToySmoothed\n")
-        self.insert("src/boscage/leaves/__init__.py", '"RidgeLeaf"]', '"ToySmoothed", ')
+        self.insert("src/boscage/leaves/__init__.py", '    "refit_part",\n', '    "ToySmoothed",\n')
         self.publish("ToySmoothed", "leaves")
 
     def executor(self):
@@ -182,6 +183,7 @@ import numpy as np
 import pytest
 
 from boscage import LightestFirst, TopDownTreeClassifier, ToyDiagonal, ToyIndex, ToyMeans, ToySmoothed
+from boscage.batches.kernels import merge_kernel, sum_kernel
 from boscage.batches.reduction import join, total
 from boscage.batches.rows import RawBatch, in_blocks
 from boscage.batches.survey import Survey, preparation
@@ -202,10 +204,12 @@ class ListExecutor:
         self.rows = [prepare(batch) for batch in batches]
 
     def sums(self, question):
-        return total(join(question.sums(rows, block, 1) for block, rows in in_blocks(self.rows)))
+        kernel = sum_kernel(question)
+        return total(join(kernel.sums(rows, block, 1) for block, rows in in_blocks(self.rows)))
 
     def collect(self, question):
-        return reduce(question.merge, (question.answer(rows, 1) for rows in self.rows))
+        kernel = merge_kernel(question)
+        return reduce(kernel.merge, (kernel.answer(rows, 1) for rows in self.rows))
 
 
 def tree(**parts):

@@ -150,11 +150,11 @@ def test_constant_single_huge_and_tiny_targets(leaf, y):
 
 
 def test_parts_for_classes_are_refused_by_name():
-    with pytest.raises(IncompatibleParts, match=r"criterion=Gini\(\) is for classes.*'squared_error'"):
+    with pytest.raises(IncompatibleParts, match=r"criterion=Gini\(\) is for classification.*'squared_error'"):
         TopDownTreeRegressor(criterion="gini").fit([[0.0]], [1.0])
-    with pytest.raises(IncompatibleParts, match=r"leaf=Majority.*'constant', 'mean', 'median', 'ridge'"):
+    with pytest.raises(IncompatibleParts, match=r"leaf=Majority.*'constant', 'mean', 'median', 'linear'\."):
         TopDownTreeRegressor(leaf="majority").fit([[0.0]], [1.0])
-    with pytest.raises(IncompatibleParts, match=r"leaf=Median\(\) is for numbers"):
+    with pytest.raises(IncompatibleParts, match=r"leaf=Median\(\) is for regression"):
         TopDownTreeClassifier(leaf="median").fit([[0.0]], [1])
 
 

@@ -252,7 +252,7 @@ def test_features_labels_and_weights(table):
     assert data.sample_weight.tolist() == [2, 0.5, 1]
     assert data.feature_names == ("a", "colour")
     assert data.coded()[1] == (1,)
-    assert data.notes == ("text columns taken as categories: colour",)
+    assert data.notes == ("text columns treated as categories: colour",)
     declared = table("a,colour,w,y\n1,red,2,yes\n,,0.5,no\n3,blue,1,yes\n", text=["colour"])
     assert training_data(declared, "y", weight="w", categorical=["colour"]).notes == ()
 
@@ -295,7 +295,7 @@ def test_training_data_refuses(table, content, target, options, says):
 
 def test_free_text_asks_for_a_decision(table):
     content = "name,y\n" + "".join(f"person {i},{i % 2}\n" for i in range(40))
-    with pytest.raises(ValueError, match=r"40 different texts in column 'name', such as 'person 0'.*--drop.*--categ"):
+    with pytest.raises(ValueError, match=r"40 different text values in column 'name', such as 'person 0'.*--drop"):
         training_data(table(content), "y").coded()
     assert training_data(table(content, text=["name"]), "y").coded()[0].max() == 39
 
@@ -317,19 +317,19 @@ def test_rows_by_position_without_names(table):
 
 
 def test_rows_that_do_not_match_the_model(table):
-    with pytest.raises(DataFileError, match="misses columns 'b', 'c' of the model"):
+    with pytest.raises(DataFileError, match="lacks columns 'b', 'c' of the model"):
         prediction_rows(table("a\n1\n"), 3, ["a", "b", "c"])
 
 
 @pytest.mark.parametrize(
     ("cells", "task", "note"),
     [
-        (["0.5", "1", "2"], "regression", "target 'y' holds numbers: regression"),
+        (["0.5", "1", "2"], "regression", "target 'y' is numeric: regression"),
         (["0", "1", "2"], "classification", ""),
         (["1.0", "2.0", "2.0"], "classification", ""),
         (["a", "b"], "classification", ""),
-        ([str(i) for i in range(60)], "regression", "target 'y' holds numbers: regression"),
-        ([str(i % 60) for i in range(600)], "classification", "taken as 60 classes (--task regression"),
+        ([str(i) for i in range(60)], "regression", "target 'y' is numeric: regression"),
+        ([str(i % 60) for i in range(600)], "classification", "taken as 60 classes (for regression pass"),
     ],
 )
 def test_the_task_is_recognised_and_said(table, cells, task, note):

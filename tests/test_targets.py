@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
 from boscage import OptimalTreeClassifier, TopDownTreeClassifier, TopDownTreeRegressor
 from boscage.data.targets import encode_numbers
+
+pl = pytest.importorskip("polars")
 
 X = np.arange(4.0)[:, None]
 

@@ -3,6 +3,7 @@
 What may crash runs in a process of its own.
 """
 
+import contextlib
 import copy
 import os
 import pickle
@@ -19,6 +20,7 @@ from sklearn.base import is_regressor
 
 import boscage
 from boscage import (
+    DuplicateWeights,
     ForestClassifier,
     ForestRegressor,
     LOMTreeClassifier,
@@ -347,6 +349,16 @@ def tree_models():
     return X, (few, many, named)
 
 
+@contextlib.contextmanager
+def switching_often():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -390,16 +402,51 @@ def test_predicting_while_another_thread_fits(model, tmp_path):
         except BaseException as error:
             errors.append(error)
 
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
+    with switching_often():
         writer, readers = threading.Thread(target=fit), [threading.Thread(target=read) for _ in range(2)]
         for thread in (writer, *readers):
             thread.start()
         for thread in readers:
             thread.join()
-    finally:
         stop.set()
         writer.join()
-        sys.setswitchinterval(interval)
     assert not errors, errors[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (DuplicateWeights(TopDownTreeClassifier(max_depth=2), budget=2), "predict_proba"),
+        (ForestClassifier(2, max_depth=2, random_state=0, oob_score=True), "predict_proba"),
+        (ForestRegressor(2, max_depth=2, random_state=0), "predict_interval"),
+        (ForestRegressor(2, max_depth=2, random_state=0), "proximity"),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:.*no out-of-bag prediction")
+def test_answers_that_need_several_attributes_are_those_of_one_fit(model, method):
+    """Two fits of other columns and classes in turn; a reader knows the columns of the first."""
+    X, (few, many, _) = tree_models()
+    problems = [(X, few), (X, many)] if not is_regressor(model) else [(X, X[:, 0]), (X[:150], X[:150, 1] ** 2)]
+    model = copy.deepcopy(model)
+    answers = [getattr(copy.deepcopy(model).fit(*problem), method)(X).tolist() for problem in problems]
+    model.fit(*problems[0])
+    stop, seen = threading.Event(), set()
+
+    def fit():
+        number = 0
+        while not stop.is_set():
+            number += 1
+            model.fit(*problems[number % 2])
+
+    with switching_often():
+        writer = threading.Thread(target=fit)
+        writer.start()
+        try:
+            asked = 0
+            while asked < 200 or len(seen) < 2:
+                seen.add(answers.index(getattr(model, method)(X).tolist()))
+                asked += 1
+        finally:
+            stop.set()
+            writer.join()

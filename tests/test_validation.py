@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -15,6 +14,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from boscage.data.labels import encode_labels
 from boscage.data.weights import apply_class_weight, check_sample_weight, snap_weights
 from checked_input import Checker
+
+pl = pytest.importorskip("polars")
 
 few = settings(derandomize=True, deadline=None, max_examples=100)
 IRIS, SPECIES = load_iris(return_X_y=True)

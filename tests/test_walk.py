@@ -1,4 +1,4 @@
-"""The page "Ten minutes with a table" can be followed in an empty folder, in Python and in the shell.
+"""The page "Quickstart" can be followed in an empty folder, in Python and in the shell.
 
 ``make test-wheel`` begins with the page's installation: it installs the wheel into an empty environment, then walks.
 """

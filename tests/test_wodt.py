@@ -335,10 +335,10 @@ def test_a_limit_that_does_not_bind_changes_nothing():
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"sparsity_tolerance": 0.1}, "sparsity_tolerance=0.1 does not go with max_terms=2"),
-        ({"lookahead": True}, "lookahead=True does not go with max_terms=2"),
-        ({"max_bins": 16}, "max_bins=16 does not go with max_terms=2"),
-        ({"limits": {"polish": "soft"}}, "does not go with polish"),
+        ({"sparsity_tolerance": 0.1}, "sparsity_tolerance=0.1 cannot be combined with max_terms=2"),
+        ({"lookahead": True}, "lookahead=True cannot be combined with max_terms=2"),
+        ({"max_bins": 16}, "max_bins=16 cannot be combined with max_terms=2"),
+        ({"limits": {"polish": "soft"}}, "cannot be combined with polish"),
     ],
 )
 def test_what_does_not_go_with_few_terms(settings, says):

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/instruction_sets.hpp"
+
 namespace boscage {
 
 class LaneSum {
@@ -31,13 +33,13 @@ inline double dot(const double* a, const double* b, int64_t size) {
 }
 
 // The same for many rows of a matrix, and for one pair, in wide registers.
-void dot_rows(const double* weights, const double* X, int64_t row_stride, int64_t columns,
-              std::span<const uint32_t> rows, double* out);
-double wide_dot(const double* a, const double* b, int64_t size);
+BOSCAGE_CLONED void dot_rows(const double* weights, const double* X, int64_t row_stride, int64_t columns,
+                             std::span<const uint32_t> rows, double* out);
+BOSCAGE_CLONED double wide_dot(const double* a, const double* b, int64_t size);
 // sum += factor * x.
-void add_scaled(double factor, const double* x, int64_t size, double* sum);
+BOSCAGE_CLONED void add_scaled(double factor, const double* x, int64_t size, double* sum);
 // Is every number finite?
-bool is_finite_row(const double* row, int64_t width);
+BOSCAGE_CLONED bool is_finite_row(const double* row, int64_t width);
 
 // values[k] stands at column[k] of a sparse vector; dense has an entry for every column.
 template <class Index>

@@ -3,12 +3,11 @@
 // Functions that use them are compiled for several instruction sets (instruction_sets.hpp), all with the same bits.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <utility>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/instruction_sets.hpp"
 
 namespace boscage {
@@ -77,6 +76,6 @@ struct LineAllocator {
 };
 
 template <class T>
-using LineVector = std::vector<T, LineAllocator<T>>;
+using LineVector = Array<T, LineAllocator<T>>;
 
 }  // namespace boscage

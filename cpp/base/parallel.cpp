@@ -6,12 +6,12 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
-#include <vector>
+
+#include "base/array.hpp"
 
 #if __has_include(<pthread.h>)
 #include <pthread.h>
 
-#include "base/index.hpp"
 #endif
 
 namespace boscage {
@@ -33,7 +33,7 @@ class Workers {
     for (auto& thread : threads_) thread.join();
   }
 
-  int64_t size() const { return signed_size(threads_); }
+  int64_t size() const { return threads_.size(); }
 
   void run(int64_t chunks, const std::function<void(int64_t, int)>& task) {
     {
@@ -88,7 +88,7 @@ class Workers {
     }
   }
 
-  std::vector<std::thread> threads_;
+  Array<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable wake_, rest_;
   const std::function<void(int64_t, int)>* task_ = nullptr;
@@ -152,7 +152,7 @@ class Idle {
   static inline Idle* current_ = nullptr;
   const int64_t most_ = std::max<int64_t>(8, 2 * static_cast<int64_t>(std::thread::hardware_concurrency()));
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Workers>> teams_;
+  Array<std::unique_ptr<Workers>> teams_;
 };
 
 }  // namespace

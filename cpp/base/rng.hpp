@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <numbers>
 
@@ -17,17 +18,19 @@ constexpr uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-constexpr uint64_t draw_bits(uint64_t seed, uint64_t stream, uint64_t draw) {
-  return mix(mix(mix(seed + 0x9e3779b97f4a7c15ULL) ^ stream) + 0x9e3779b97f4a7c15ULL * (draw + 1));
+// Streams and draws are numbers of any integer type.
+constexpr uint64_t draw_bits(uint64_t seed, std::integral auto stream, std::integral auto draw) {
+  constexpr uint64_t golden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+  return mix(mix(mix(seed + golden) ^ static_cast<uint64_t>(stream)) + golden * (static_cast<uint64_t>(draw) + 1));
 }
 
 // Uniform in [0, 1), a multiple of 2^-53.
-constexpr double uniform(uint64_t seed, uint64_t stream, uint64_t draw) {
+constexpr double uniform(uint64_t seed, std::integral auto stream, std::integral auto draw) {
   return static_cast<double>(draw_bits(seed, stream, draw) >> 11) * 0x1.0p-53;
 }
 
 // Standard normal by Box and Muller; draws 2·draw and 2·draw + 1 of the stream are used.
-inline double normal(uint64_t seed, uint64_t stream, uint64_t draw) {
+inline double normal(uint64_t seed, std::integral auto stream, std::integral auto draw) {
   const double u = 1.0 - uniform(seed, stream, 2 * draw);
   const double v = uniform(seed, stream, 2 * draw + 1);
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * v);

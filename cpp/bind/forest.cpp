@@ -15,7 +15,7 @@ namespace {
 
 // Keeps the Python objects of its trees alive.
 struct BoundForest {
-  explicit BoundForest(const nb::list& trees) : owner(trees), core(predictors(trees)) {}
+  BoundForest(const nb::list& trees, bool is_geometric) : owner(trees), core(predictors(trees), is_geometric) {}
 
   static std::vector<const Predictor*> predictors(const nb::list& trees) {
     std::vector<const Predictor*> found;
@@ -123,7 +123,7 @@ void bind_leaf_rows(nb::module_& module) {
 
 void bind_forest(nb::module_& module) {
   nb::class_<BoundForest> cls(module, "Forest", "Prediction with many trees; made of their Predictors.");
-  cls.def(nb::init<const nb::list&>(), nb::arg("trees"));
+  cls.def(nb::init<const nb::list&, bool>(), nb::arg("trees"), nb::arg("is_geometric"));
   bind_dense<double>(cls);
   bind_dense<float>(cls);
   bind_sparse<double, int32_t>(cls);

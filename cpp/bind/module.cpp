@@ -10,6 +10,7 @@ void bind_bins(nb::module_&);
 void bind_criteria(nb::module_&);
 void bind_forest(nb::module_&);
 void bind_grow(nb::module_&);
+void bind_joint_leaves(nb::module_&);
 void bind_online(nb::module_&);
 void bind_predict(nb::module_&);
 void bind_propose(nb::module_&);
@@ -27,10 +28,11 @@ NB_MODULE(_core, module) {
   // A daemon thread that runs at exit, as in a web server, keeps its models; they are not leaks to tell users about.
   nb::set_leak_warnings(false);
   module.doc() = "The compiled half of boscage. Private: no promise of stability.";
-  module.def("uniform", &boscage::uniform, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
+  module.def("uniform", &boscage::uniform<uint64_t, uint64_t>, nb::arg("seed"), nb::arg("stream"), nb::arg("draw"));
   boscage::bind::bind_criteria(module);
   boscage::bind::bind_forest(module);
   boscage::bind::bind_grow(module);
+  boscage::bind::bind_joint_leaves(module);
   boscage::bind::bind_online(module);
   boscage::bind::bind_predict(module);
   boscage::bind::bind_propose(module);

@@ -75,7 +75,7 @@ nb::dict to_dict(const on::Archive& archive) {
 }
 
 template <class T>
-bool read_array(nb::handle value, on::Array& out) {
+bool read_array(nb::handle value, on::AnyArray& out) {
   In1<T> array;
   if (!nb::try_cast(value, array, false)) return false;
   out = std::vector<T>(array.data(), array.data() + array.size());
@@ -85,7 +85,7 @@ bool read_array(nb::handle value, on::Array& out) {
 on::Archive to_archive(const nb::dict& state) {
   on::Archive archive;
   for (auto [key, value] : state) {
-    on::Array array;
+    on::AnyArray array;
     const bool known = read_array<int32_t>(value, array) || read_array<int64_t>(value, array) ||
                        read_array<float>(value, array) || read_array<double>(value, array);
     const auto name = nb::cast<std::string>(key);

@@ -1,28 +1,16 @@
 #include "optimal/optimal.hpp"
 
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 
-#include <optional>
-
 #include "bind/arrays.hpp"
+#include "bind/grow/table.hpp"
 #include "bind/run.hpp"
 
 namespace boscage::bind {
 namespace {
 
 using namespace boscage::optimal;
-
-template <class T>
-Matrix as_matrix(const Strided2<T>& x) {
-  return {x.data(),
-          std::is_same_v<T, double>,
-          static_cast<int64_t>(x.shape(0)),
-          static_cast<int64_t>(x.shape(1)),
-          x.stride(0),
-          x.stride(1)};
-}
 
 const char* name_of(Status status) {
   switch (status) {
@@ -64,32 +52,22 @@ std::vector<int32_t> copy(const In1<int32_t>& a) { return {a.data(), a.data() + 
 // Children, feature and threshold of a tree to start from.
 using Start = std::tuple<In1<int32_t>, In1<int32_t>, In1<int32_t>, In1<double>>;
 
-template <class T>
-nb::dict solve_optimal(Strided2<T> x, In1<int32_t> labels, std::optional<In1<double>> weights, const Settings& settings,
-                       const Start& start, nb::object progress) {
+nb::dict solve_optimal(const Table& X, const Target& target, const Settings& settings, const Start& start,
+                       nb::object progress) {
   const auto& [left, right, feature, threshold] = start;
   const WarmStart warm{copy(left), copy(right), copy(feature), {threshold.data(), threshold.data() + threshold.size()}};
+  check_rows(X, target);
   Snapshot snapshot;
   Result result;
-  const Matrix matrix = as_matrix(x);
-  const double* w = weights ? weights->data() : nullptr;
   nb::object report = nb::none();
   if (!progress.is_none())
     report = nb::cpp_function(
         [&snapshot, progress](int64_t) { progress(snapshot.objective.load(), snapshot.lower_bound.load()); });
-  const bool is_short = settings.max_depth <= 2 && matrix.rows * matrix.columns < 20000;
+  const bool is_short = settings.max_depth <= 2 && X.numbers < 20000;
   run(
-      is_short, report,
-      [&](Control& control) { result = solve(matrix, labels.data(), w, settings, warm, control, snapshot); },
+      is_short, report, [&](Control& control) { result = solve(X.data, target, settings, warm, control, snapshot); },
       settings.keep_on_interrupt);
   return as_dict(std::move(result));
-}
-
-template <class T>
-void define(nb::module_& module) {
-  module.def("solve_optimal", &solve_optimal<T>, nb::arg("x").noconvert(), nb::arg("labels").noconvert(),
-             nb::arg("weights").noconvert().none(), nb::arg("settings"), nb::arg("start").noconvert(),
-             nb::arg("progress").none());
 }
 
 }  // namespace
@@ -105,8 +83,8 @@ void bind_optimal(nb::module_& module) {
       .def_rw("max_explored", &Settings::max_explored)
       .def_rw("threads", &Settings::threads)
       .def_rw("keep_on_interrupt", &Settings::keep_on_interrupt);
-  define<float>(module);
-  define<double>(module);
+  module.def("solve_optimal", &solve_optimal, nb::arg("X"), nb::arg("target"), nb::arg("settings"),
+             nb::arg("start").noconvert(), nb::arg("progress").none());
 }
 
 }  // namespace boscage::bind

@@ -217,7 +217,7 @@ nb::tuple polish_objective(const Strided2<T>& X, const Children& children, const
       call.first_slope};
   Control control;
   Pool pool(call.threads);
-  std::vector<double> theta_slope, logit_slope;
+  Array<double> theta_slope, logit_slope;
   rf::Polisher<T> polisher(source, standard, sample, std::move(tree), call.batch, pool, control);
   const double value = polisher.value(call.l2, theta_slope, logit_slope);
   return nb::make_tuple(value, give(std::move(theta_slope)), give(std::move(logit_slope)));

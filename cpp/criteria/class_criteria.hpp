@@ -11,9 +11,8 @@
 #include <cmath>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "criteria/sums.hpp"
 
 namespace boscage {
@@ -56,10 +55,10 @@ double with_moderate_scale(const double* right, const double* left, int k, Formu
     return formula(right, left, p, q);
   if (!(p > 0 && q > 0)) return 0;
   const int shift = std::max(exponent(right, k), exponent(left, k));
-  std::vector<double> scaled(2 * to_size(k));
+  Array<double> scaled(2 * k);
   for (int c = 0; c < k; ++c) {
-    scaled[to_size(c)] = std::ldexp(right[c], -shift);
-    scaled[to_size(k + c)] = std::ldexp(left[c], -shift);
+    scaled[c] = std::ldexp(right[c], -shift);
+    scaled[k + c] = std::ldexp(left[c], -shift);
   }
   const double *r = scaled.data(), *l = r + k;
   const double rp = sum(r, k), lq = sum(l, k);
@@ -75,7 +74,7 @@ double with_moderate_scale(const double* w, int k, Formula&& formula) {
     return formula(w, all);
   if (!(all > 0)) return 0;
   const int shift = exponent(w, k);
-  std::vector<double> scaled(w, w + k);
+  Array<double> scaled(w, w + k);
   for (double& weight : scaled) weight = std::ldexp(weight, -shift);
   return std::ldexp(formula(scaled.data(), sum(scaled.data(), k)), shift);
 }
@@ -274,7 +273,7 @@ struct Table {
   using Target = Classes;
   static constexpr std::string_view name = "table";
   static constexpr int width = 3;
-  std::vector<double> knots;
+  Array<double> knots;
 
   double total(const double* w, int k) const {
     return detail::with_moderate_scale(w, k, [this, k](const double* v, double all) {
@@ -312,10 +311,10 @@ struct Table {
  private:
   // The cell of share <= 1/2 and the place in it, 0 to 1.
   std::pair<const double*, double> place(double share) const {
-    const auto cells = static_cast<double>(knots.size() / width - 1);
-    const double position = std::sqrt(std::sqrt(share)) * cells * 1.189207115002721;  // 2^(1/4)
-    const double cell = std::min(std::floor(position), cells - 1);
-    return {knots.data() + static_cast<size_t>(cell) * width, std::min(position - cell, 1.0)};
+    const int64_t cells = knots.size() / width - 1;
+    const double position = std::sqrt(std::sqrt(share)) * static_cast<double>(cells) * 1.189207115002721;  // 2^(1/4)
+    const int64_t cell = std::min(static_cast<int64_t>(position), cells - 1);
+    return {knots.data() + cell * width, std::min(position - static_cast<double>(cell), 1.0)};
   }
 
   double at(double share) const {

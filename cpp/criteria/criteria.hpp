@@ -6,15 +6,14 @@
 
 #include <cmath>
 #include <concepts>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
-#include <vector>
 
+#include "base/array.hpp"
 #include "criteria/class_criteria.hpp"
 #include "criteria/number_criteria.hpp"
 
@@ -97,7 +96,7 @@ inline bool is_of_numbers(const AnyCriterion& criterion) {
 }
 
 // A gain up to this is rounding: a cut worth no more counts as worth nothing.
-inline double noise_of(const AnyCriterion& criterion, std::span<const double> sums) {
+inline double noise_of(const AnyCriterion& criterion, Span<const double> sums) {
   const auto k = static_cast<int>(sums.size());
   return std::visit(
       [&](const auto& found) {
@@ -118,7 +117,7 @@ inline double in_units(const AnyCriterion& criterion, double gain, int exponent)
 
 // parameter: C of ModifiedGini, power of tweedie, q of quantile; table: rows (G, dG/du, curvature) of Table; others
 // ignore both.
-inline AnyCriterion make_criterion(std::string_view name, double parameter, std::span<const double> table) {
+inline AnyCriterion make_criterion(std::string_view name, double parameter, Span<const double> table) {
   if (name == Gini::name) return Gini{};
   if (name == Entropy::name) return Entropy{};
   if (name == Sqrt::name) return Sqrt{};
@@ -130,7 +129,7 @@ inline AnyCriterion make_criterion(std::string_view name, double parameter, std:
   if (name == Table::name) {
     if (table.size() < 2 * Table::width || table.size() % Table::width != 0)
       throw std::invalid_argument("a criterion's table needs at least two rows of three numbers");
-    return Table{std::vector<double>(table.begin(), table.end())};
+    return Table{Array<double>(table.begin(), table.end())};
   }
   if (name == SquaredError::name) return SquaredError{};
   if (name == "tweedie") {

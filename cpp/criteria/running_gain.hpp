@@ -7,10 +7,8 @@
 
 #include <cmath>
 #include <cstdint>
-#include <span>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "criteria/criteria.hpp"
 
 namespace boscage {
@@ -20,35 +18,35 @@ class EntropyTerms {
  public:
   EntropyTerms() = default;
   explicit EntropyTerms(int64_t rows) {
-    table_.reserve(to_size(rows) + 1);
+    table_.reserve(rows + 1);
     for (int64_t i = 0; i <= rows; ++i) table_.push_back(plain(static_cast<double>(i)));
   }
-  double operator()(double x) const { return table_.empty() ? plain(x) : table_[static_cast<size_t>(x)]; }
+  double operator()(double x) const { return table_.empty() ? plain(x) : table_[static_cast<int64_t>(x)]; }
 
  private:
   static double plain(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
-  std::vector<double> table_;
+  Array<double> table_;
 };
 
 // Both sides of a cut by class, for criterion C. Weight below 0 goes back to the right.
 template <class C>
 class RunningGain {
  public:
-  RunningGain(const C& criterion, std::span<const double> total, const EntropyTerms&)
+  RunningGain(const C& criterion, Span<const double> total, const EntropyTerms&)
       : criterion_(criterion), left_(total.size(), 0.0), right_(total.begin(), total.end()) {}
   void to_left(uint32_t c, double w) { left_[c] += w, right_[c] -= w; }
   double gain() const { return criterion_.gain(right_.data(), left_.data(), static_cast<int>(left_.size())); }
 
  private:
   const C& criterion_;
-  std::vector<double> left_, right_;
+  Array<double> left_, right_;
 };
 
 // Everything starts on the right. Term: a convex function whose sum over classes gives the potential.
 template <class Term>
 class RunningSums {
  public:
-  RunningSums(Term term, std::span<const double> total)
+  RunningSums(Term term, Span<const double> total)
       : term_(term), left_(total.size(), 0.0), right_(total.begin(), total.end()) {
     for (const double w : total) {
       right_terms_ += term_(w);
@@ -69,7 +67,7 @@ class RunningSums {
 
  protected:
   Term term_;
-  std::vector<double> left_, right_;
+  Array<double> left_, right_;
   double left_terms_ = 0, right_terms_ = 0, left_weight_ = 0, right_weight_ = 0;
 };
 
@@ -85,7 +83,7 @@ struct EntropyTerm {
 template <>
 class RunningGain<Gini> : public RunningSums<SquareTerm> {
  public:
-  RunningGain(const Gini& criterion, std::span<const double> total, const EntropyTerms&)
+  RunningGain(const Gini& criterion, Span<const double> total, const EntropyTerms&)
       : RunningSums(SquareTerm{}, total), potential_(criterion.total(total.data(), static_cast<int>(total.size()))) {}
   double gain() const {
     return potential_ - (left_weight_ - left_terms_ / left_weight_) - (right_weight_ - right_terms_ / right_weight_);
@@ -98,7 +96,7 @@ class RunningGain<Gini> : public RunningSums<SquareTerm> {
 template <>
 class RunningGain<Entropy> : public RunningSums<EntropyTerm> {
  public:
-  RunningGain(const Entropy& criterion, std::span<const double> total, const EntropyTerms& terms)
+  RunningGain(const Entropy& criterion, Span<const double> total, const EntropyTerms& terms)
       : RunningSums(EntropyTerm{&terms}, total),
         potential_(criterion.total(total.data(), static_cast<int>(total.size()))) {}
   double gain() const {

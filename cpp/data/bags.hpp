@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage {
@@ -35,31 +34,29 @@ inline void check_range(const BagRange& range) {
 }
 
 // Each of the draws picks one of the rows; how many picked one of each block of rows.
-inline std::vector<int64_t> draws_by_block(uint64_t seed, int64_t rows, int64_t draws) {
+inline Array<int64_t> draws_by_block(uint64_t seed, int64_t rows, int64_t draws) {
   check_bag(rows, draws);
-  std::vector<int64_t> count(static_cast<size_t>((rows + kBagBlock - 1) / kBagBlock), 0);
+  Array<int64_t> count((rows + kBagBlock - 1) / kBagBlock, 0);
   for (int64_t i = 0; i < draws; ++i) {
-    const double place = uniform(seed, kBagStream, static_cast<uint64_t>(i)) * static_cast<double>(rows);
-    ++count[std::min(static_cast<size_t>(place) / kBagBlock, count.size() - 1)];
+    const double place = uniform(seed, kBagStream, i) * static_cast<double>(rows);
+    ++count[std::min(static_cast<int64_t>(place) / kBagBlock, count.size() - 1)];
   }
   return count;
 }
 
 // How often each row of a range was picked; the draws of a block pick its rows in streams of their own.
-inline std::vector<double> draw_with_replacement(uint64_t seed, std::span<const int64_t> by_block,
-                                                 const BagRange& range) {
+inline Array<double> draw_with_replacement(uint64_t seed, Span<const int64_t> by_block, const BagRange& range) {
   check_range(range);
-  if (static_cast<int64_t>(by_block.size()) != (range.rows + kBagBlock - 1) / kBagBlock)
+  if (by_block.size() != (range.rows + kBagBlock - 1) / kBagBlock)
     throw std::invalid_argument("by_block needs a number for each block of rows.");
-  std::vector<double> count(static_cast<size_t>(range.end - range.begin), 0.0);
+  Array<double> count(range.end - range.begin, 0.0);
   const uint64_t own = mix(seed ^ 0x62616773626c6b73ULL);
   for (int64_t block = range.begin / kBagBlock; block * kBagBlock < range.end; ++block) {
     const int64_t first = block * kBagBlock, size = std::min(kBagBlock, range.rows - first);
-    for (int64_t i = 0; i < by_block[static_cast<size_t>(block)]; ++i) {
-      const double place =
-          uniform(own, static_cast<uint64_t>(block), static_cast<uint64_t>(i)) * static_cast<double>(size);
+    for (int64_t i = 0; i < by_block[block]; ++i) {
+      const double place = uniform(own, block, i) * static_cast<double>(size);
       const int64_t row = first + std::min(static_cast<int64_t>(place), size - 1);
-      if (row >= range.begin && row < range.end) ++count[static_cast<size_t>(row - range.begin)];
+      if (row >= range.begin && row < range.end) ++count[row - range.begin];
     }
   }
   return count;
@@ -67,36 +64,33 @@ inline std::vector<double> draw_with_replacement(uint64_t seed, std::span<const 
 
 using BagKey = std::pair<uint64_t, int64_t>;
 
-inline BagKey bag_key(uint64_t seed, int64_t row) {
-  return {draw_bits(seed, kBagStream, static_cast<uint64_t>(row)), row};
-}
+inline BagKey bag_key(uint64_t seed, int64_t row) { return {draw_bits(seed, kBagStream, row), row}; }
 
 // The key that so many rows lie below.
 inline BagKey draws_limit(uint64_t seed, int64_t rows, int64_t draws) {
   check_bag(rows, draws);
   if (draws >= rows) return {std::numeric_limits<uint64_t>::max(), rows};
-  std::vector<BagKey> keys(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row) keys[static_cast<size_t>(row)] = bag_key(seed, row);
+  Array<BagKey> keys(rows);
+  for (int64_t row = 0; row < rows; ++row) keys[row] = bag_key(seed, row);
   std::nth_element(keys.begin(), keys.begin() + draws, keys.end());
-  return keys[static_cast<size_t>(draws)];
+  return keys[draws];
 }
 
 // 1 for the rows of a range that lie below the limit, 0 for the others.
-inline std::vector<double> draw_without_replacement(uint64_t seed, const BagKey& limit, const BagRange& range) {
+inline Array<double> draw_without_replacement(uint64_t seed, const BagKey& limit, const BagRange& range) {
   check_range(range);
-  std::vector<double> count(static_cast<size_t>(range.end - range.begin));
+  Array<double> count(range.end - range.begin);
   for (int64_t row = range.begin; row < range.end; ++row)
-    count[static_cast<size_t>(row - range.begin)] = bag_key(seed, row) < limit ? 1.0 : 0.0;
+    count[row - range.begin] = bag_key(seed, row) < limit ? 1.0 : 0.0;
   return count;
 }
 
 // Independent exponential weights of mean 1 for the rows of a range: the Bayesian bootstrap.
-inline std::vector<double> draw_exponential(uint64_t seed, const BagRange& range) {
+inline Array<double> draw_exponential(uint64_t seed, const BagRange& range) {
   check_range(range);
-  std::vector<double> weight(static_cast<size_t>(range.end - range.begin));
+  Array<double> weight(range.end - range.begin);
   for (int64_t row = range.begin; row < range.end; ++row)
-    weight[static_cast<size_t>(row - range.begin)] =
-        -std::log(1.0 - uniform(seed, kBagStream, static_cast<uint64_t>(row)));
+    weight[row - range.begin] = -std::log(1.0 - uniform(seed, kBagStream, row));
   return weight;
 }
 

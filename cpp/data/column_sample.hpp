@@ -7,10 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage {
@@ -23,12 +21,12 @@ struct ColumnSample {
 // Columns in random order, taken one after the other. Taking m of n costs O(n + m log n).
 class RandomColumns {
  public:
-  RandomColumns(uint64_t seed, uint64_t path, std::span<const int32_t> columns) {
+  RandomColumns(uint64_t seed, uint64_t path, Span<const int32_t> columns) {
     constexpr uint64_t stream_of_columns = 0x636f6c756d6e73ULL;  // apart from other draws of the node
     const uint64_t own = mix(seed ^ stream_of_columns);
     heap_.reserve(columns.size());
-    for (size_t i = 0; i < columns.size(); ++i)
-      heap_.push_back({draw_bits(own, path, static_cast<uint64_t>(columns[i])), static_cast<uint32_t>(i)});
+    for (int64_t i = 0; i < columns.size(); ++i)
+      heap_.push_back({draw_bits(own, path, columns[i]), static_cast<uint32_t>(i)});
     std::make_heap(heap_.begin(), heap_.end());
   }
 
@@ -50,7 +48,7 @@ class RandomColumns {
       return key != other.key ? key > other.key : position > other.position;
     }
   };
-  std::vector<Keyed> heap_;
+  Array<Keyed> heap_;
 };
 
 // What a search has seen of some columns: how many are not constant in the node, and whether one has a valid cut.
@@ -67,17 +65,17 @@ struct SeenColumns {
 // Searches max_features columns that are not constant, and goes on until one of them has a valid cut.
 // search(positions in the list, increasing) -> SeenColumns.
 template <class Search>
-void search_sample(const ColumnSample& sample, uint64_t path, std::span<const int32_t> columns, const Search& search) {
+void search_sample(const ColumnSample& sample, uint64_t path, Span<const int32_t> columns, const Search& search) {
   RandomColumns order(sample.seed, path, columns);
   int64_t wanted = sample.max_features;
   bool has_cut = false;
-  std::vector<uint32_t> positions;
+  Array<uint32_t> positions;
   while (!order.empty() && (wanted > 0 || !has_cut)) {
     positions.clear();
     do positions.push_back(order.next());
-    while (!order.empty() && signed_size(positions) < wanted);
+    while (!order.empty() && positions.size() < wanted);
     std::sort(positions.begin(), positions.end());
-    const SeenColumns seen = search(std::span<const uint32_t>(positions));
+    const SeenColumns seen = search(Span<const uint32_t>(positions));
     wanted -= seen.varying;
     has_cut |= seen.has_cut;
   }

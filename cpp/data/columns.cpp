@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -14,7 +15,7 @@ namespace boscage {
 
 namespace {
 
-constexpr int kDigitBits = 11;
+constexpr size_t kDigitBits = 11;
 constexpr int64_t kSmallSort = 512;  // below this a comparison sort beats the passes of a radix sort
 constexpr uint32_t kFewValues = 255;
 
@@ -34,16 +35,21 @@ struct Keyed {
   uint32_t row;
 };
 
+// Least significant digit first; the digits are counted in one reading, and one that is everywhere the same is skipped.
 template <class Bits>
 void radix_sort(std::vector<Keyed<Bits>>& items, const Control& control) {
-  std::vector<Keyed<Bits>> other(items.size());
+  constexpr size_t digits = (8 * sizeof(Bits) + kDigitBits - 1) / kDigitBits;
   constexpr Bits mask = (1 << kDigitBits) - 1;
-  for (int shift = 0; shift < static_cast<int>(8 * sizeof(Bits)); shift += kDigitBits) {
+  std::array<std::array<uint32_t, size_t{1} << kDigitBits>, digits> starts{};
+  for (const auto& item : items)
+    for (size_t d = 0; d < digits; ++d) ++starts[d][(item.key >> (d * kDigitBits)) & mask];
+  std::vector<Keyed<Bits>> other(items.size());
+  for (size_t d = 0; d < digits; ++d) {
     control.check();
-    std::array<size_t, size_t{1} << kDigitBits> start{};
-    for (const auto& item : items) ++start[(item.key >> shift) & mask];
-    if (start[(items.front().key >> shift) & mask] == items.size()) continue;  // one digit: nothing to do
-    size_t sum = 0;
+    const size_t shift = d * kDigitBits;
+    auto& start = starts[d];
+    if (start[(items.front().key >> shift) & mask] == items.size()) continue;
+    uint32_t sum = 0;
     for (auto& count : start) sum += std::exchange(count, sum);
     for (const auto& item : items) other[start[(item.key >> shift) & mask]++] = item;
     items.swap(other);
@@ -153,9 +159,62 @@ Column sorted_column(const Items& items, const std::vector<uint8_t>& new_value) 
   return column;
 }
 
+// A binned column of all its values, without sorting the rows; nothing if it has more than `most` values.
+template <class T>
+std::optional<Column> column_of_few_values(const Matrix<T>& X, int64_t j, size_t most) {
+  using Key = decltype(sort_key(T{}));
+  struct Value {
+    Key key;
+    uint8_t number;  // by first appearance
+    double first, last;
+  };
+  constexpr int kSlotBits = 10;
+  constexpr uint8_t kMissing = kFewValues;
+  std::array<uint8_t, size_t{1} << kSlotBits> slots;  // number of the value, by the hash of its key
+  slots.fill(kMissing);
+  std::vector<Value> values;
+  values.reserve(kFewValues);
+  Column column;
+  column.kind = Column::Kind::binned;
+  column.small.resize(to_size(X.rows));
+  for (int64_t row = 0; row < X.rows; ++row) {
+    const T value = X(row, j);
+    uint8_t& number = column.small[to_size(row)];
+    number = kMissing;
+    if (std::isnan(value)) {
+      column.has_missing = true;
+      continue;
+    }
+    const Key key = sort_key(value);
+    size_t slot = (key * uint64_t{0x9e3779b97f4a7c15}) >> (64 - kSlotBits);
+    while (slots[slot] != kMissing && values[slots[slot]].key != key) slot = (slot + 1) % slots.size();
+    if (slots[slot] == kMissing) {
+      if (values.size() == most) return std::nullopt;
+      slots[slot] = static_cast<uint8_t>(values.size());
+      values.push_back({key, slots[slot], static_cast<double>(value), 0.0});
+    }
+    number = slots[slot];
+    values[number].last = static_cast<double>(value);
+  }
+  std::sort(values.begin(), values.end(), [](const Value& a, const Value& b) { return a.key < b.key; });
+  column.bins = static_cast<uint32_t>(values.size());
+  std::array<uint8_t, size_t{kFewValues} + 1> bin;
+  bin[kMissing] = static_cast<uint8_t>(column.bins);
+  for (const Value& value : values) {
+    bin[value.number] = static_cast<uint8_t>(column.first.size());
+    column.first.push_back(value.first);
+    column.last.push_back(value.last);
+  }
+  for (uint8_t& number : column.small) number = bin[number];
+  return column;
+}
+
 template <class T>
 Column numeric_column(const Matrix<T>& X, int64_t j, int64_t max_bins, std::span<const double> weight,
                       const Control& control) {
+  // A column of few values is counted; one of n distinct values in n <= 255 rows gains nothing from it.
+  const int64_t few = std::min<int64_t>(max_bins > 0 ? max_bins : X.rows / 2, kFewValues);
+  if (auto column = column_of_few_values(X, j, to_size(few))) return std::move(*column);
   const auto items = sorted_keys(X, j, control);
   size_t present = items.size();
   while (present > 0 && items[present - 1].key == sort_key(static_cast<T>(NAN))) --present;
@@ -170,8 +229,6 @@ Column numeric_column(const Matrix<T>& X, int64_t j, int64_t max_bins, std::span
     column.exact = static_cast<int64_t>(distinct) <= max_bins;
     return column;
   }
-  // A column of few values is counted; one of n distinct values in n <= 255 rows gains nothing from it.
-  if (distinct <= kFewValues && to_size(distinct) * 2 <= items.size()) return binned_column(X, j, items, new_value);
   return sorted_column(items, new_value);
 }
 
@@ -181,7 +238,8 @@ template <class T>
 std::vector<uint32_t> sorted_rows(const Matrix<T>& X, int64_t column, const Control& control) {
   const auto items = sorted_keys(X, column, control);
   std::vector<uint32_t> rows(items.size());
-  std::transform(items.begin(), items.end(), rows.begin(), [](const auto& item) { return item.row; });
+  for (size_t i = 0; i < items.size(); ++i)
+    rows[i] = items[i].row | (i == 0 || items[i].key != items[i - 1].key ? kNewValue : 0U);
   return rows;
 }
 

@@ -37,7 +37,7 @@ struct Column {
   uint32_t bin(int64_t row) const { return small.empty() ? large[to_size(row)] : small[to_size(row)]; }
 };
 
-// Rows in increasing order of value, NaN last; equal values keep their row order.
+// Rows in increasing order of value, NaN last; equal values keep their row order. The top bit as in Column::order.
 template <class T>
 std::vector<uint32_t> sorted_rows(const Matrix<T>& X, int64_t column, const Control& control);
 

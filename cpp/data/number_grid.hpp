@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/index.hpp"
+#include "base/inline_vector.hpp"
 #include "criteria/criteria.hpp"
 #include "data/target.hpp"
 
@@ -36,26 +37,7 @@ struct OutputFacts {
   bool is_constant() const { return low == high; }
 };
 
-// The outputs of some rows; a single one needs no memory of its own.
-class Outputs {
- public:
-  Outputs() = default;
-  explicit Outputs(size_t count) : size_(count), many_(count > 1 ? count : 0) {}
-
-  size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  OutputFacts* begin() { return size_ > 1 ? many_.data() : &one_; }
-  OutputFacts* end() { return begin() + size_; }
-  const OutputFacts* begin() const { return size_ > 1 ? many_.data() : &one_; }
-  const OutputFacts* end() const { return begin() + size_; }
-  OutputFacts& operator[](size_t j) { return begin()[j]; }
-  const OutputFacts& operator[](size_t j) const { return begin()[j]; }
-
- private:
-  size_t size_ = 0;
-  OutputFacts one_;
-  std::vector<OutputFacts> many_;
-};
+using Outputs = InlineVector<OutputFacts, 1>;
 
 struct NumberGrid {
   static constexpr int kFineBits = 40, kSpareBits = 8;

@@ -8,12 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <type_traits>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/dot.hpp"
-#include "base/index.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
 
@@ -21,10 +19,10 @@ namespace boscage {
 
 // Empty spans: that step is left out.
 struct RowMap {
-  std::span<const double> fill;
-  std::span<const int64_t> code_offset;
-  std::span<const double> codes;
-  std::span<const double> shift, scale;
+  Span<const double> fill;
+  Span<const int64_t> code_offset;
+  Span<const double> codes;
+  Span<const double> shift, scale;
   bool has_constant = false;
   double constant = 0.0;
   bool unit_rows = false;
@@ -40,17 +38,17 @@ inline int64_t category_code(double x, int64_t n_categories) {
 }
 
 // The number that stands for x in column j: categories turned into numbers, NaN filled.
-inline double plain_number(const RowMap& map, std::span<const int64_t> n_categories, int64_t j, double x) {
-  const auto column = to_size(j);
+inline double plain_number(const RowMap& map, Span<const int64_t> n_categories, int64_t j, double x) {
+  const auto column = j;
   if (!map.code_offset.empty() && map.code_offset[column] >= 0) {
     const int64_t code = category_code(x, n_categories[column]);
-    x = code < 0 ? std::numeric_limits<double>::quiet_NaN() : map.codes[to_size(map.code_offset[column] + code)];
+    x = code < 0 ? std::numeric_limits<double>::quiet_NaN() : map.codes[map.code_offset[column] + code];
   }
   return std::isnan(x) && !map.fill.empty() ? map.fill[column] : x;
 }
 
 inline double scaled(const RowMap& map, int64_t j, double x) {
-  const auto column = to_size(j);
+  const auto column = j;
   if (!map.shift.empty()) x -= map.shift[column];
   if (!map.scale.empty()) x *= map.scale[column];
   return x;
@@ -58,7 +56,7 @@ inline double scaled(const RowMap& map, int64_t j, double x) {
 
 // The same where x - shift may overflow.
 inline double scaled_by_halves(const RowMap& map, int64_t j, double x) {
-  const auto column = to_size(j);
+  const auto column = j;
   const double half = 0.5 * x - (map.shift.empty() ? 0.0 : 0.5 * map.shift[column]);
   const double scale = map.scale.empty() ? 1.0 : map.scale[column];
   return std::abs(scale) < 0x1p1000 ? half * (2.0 * scale) : (half * scale) * 2.0;
@@ -122,7 +120,7 @@ struct SmallDot {
 class RowMapper {
  public:
   // need_dense: sparse weights are multiplied with a dense row.
-  RowMapper(const RowMap& map, std::span<const int64_t> n_categories, bool need_dense)
+  RowMapper(const RowMap& map, Span<const int64_t> n_categories, bool need_dense)
       : map_(map), n_categories_(n_categories), need_dense_(need_dense) {
     for (const double s : map.shift) moves_zero_ = moves_zero_ || s != 0;
   }
@@ -142,11 +140,11 @@ class RowMapper {
         }
       }
     }
-    plain_dense_.resize(to_size(d));
-    for (int64_t j = 0; j < d; ++j) plain_dense_[to_size(j)] = static_cast<double>(rows(row, j));
+    plain_dense_.resize(d);
+    for (int64_t j = 0; j < d; ++j) plain_dense_[j] = static_cast<double>(rows(row, j));
     if (!map_.code_offset.empty() || (!map_.fill.empty() && !is_finite(plain_dense_.data()))) {
       for (int64_t j = 0; j < d; ++j) {
-        double& x = plain_dense_[to_size(j)];
+        double& x = plain_dense_[j];
         x = plain_number(map_, n_categories_, j, x);
       }
     }
@@ -158,10 +156,10 @@ class RowMapper {
   void load(const SparseRows<T, Index>& rows, int64_t row) {
     const auto [begin, end] = rows.range(row);
     if (!map_.code_offset.empty()) {  // an absent entry is category 0, whose number need not be 0
-      plain_dense_.assign(to_size(columns()), 0.0);
-      for (int64_t k = begin; k < end; ++k) plain_dense_[to_size(rows.column(k))] = rows.data[k];
+      plain_dense_.assign(columns(), 0.0);
+      for (int64_t k = begin; k < end; ++k) plain_dense_[rows.column(k)] = rows.data[k];
       for (int64_t j = 0; j < columns(); ++j) {
-        double& x = plain_dense_[to_size(j)];
+        double& x = plain_dense_[j];
         x = plain_number(map_, n_categories_, j, x);
       }
       plain_ = {.dense = plain_dense_.data()};
@@ -178,7 +176,7 @@ class RowMapper {
   }
 
  private:
-  int64_t columns() const { return signed_size(n_categories_); }
+  int64_t columns() const { return n_categories_.size(); }
 
   // Is there nothing to fill?
   bool is_finite(const double* values) const { return is_finite_row(values, columns()); }
@@ -189,14 +187,14 @@ class RowMapper {
       return;
     }
     const int64_t d = columns();
-    seen_dense_.resize(to_size(d + 1));
-    for (int64_t j = 0; j < d; ++j) seen_dense_[to_size(j)] = scaled(map_, j, plain_.dense[j]);
+    seen_dense_.resize(d + 1);
+    for (int64_t j = 0; j < d; ++j) seen_dense_[j] = scaled(map_, j, plain_.dense[j]);
     finish_dense();
   }
 
   void finish_dense() {
     const int64_t d = columns();
-    if (map_.has_constant) seen_dense_[to_size(d)] = map_.constant;
+    if (map_.has_constant) seen_dense_[d] = map_.constant;
     if (map_.unit_rows) {
       const int64_t size = d + (map_.has_constant ? 1 : 0);
       double square = dot(seen_dense_.data(), seen_dense_.data(), size);
@@ -212,55 +210,55 @@ class RowMapper {
   void see_by_halves() {
     const int64_t d = columns();
     for (int64_t j = 0; j < d; ++j)
-      seen_dense_[to_size(j)] = scaled_by_halves(map_, j, plain_.dense == nullptr ? 0.0 : plain_.dense[j]);
+      seen_dense_[j] = scaled_by_halves(map_, j, plain_.dense == nullptr ? 0.0 : plain_.dense[j]);
     if (plain_.dense != nullptr) return;
     for (int64_t k = 0; k < plain_.stored; ++k)
-      seen_dense_[to_size(plain_.columns[k])] = scaled_by_halves(map_, plain_.columns[k], plain_.values[k]);
+      seen_dense_[plain_.columns[k]] = scaled_by_halves(map_, plain_.columns[k], plain_.values[k]);
   }
 
   void see_sparse() {
-    const auto d = to_size(columns());
+    const auto d = columns();
     if (moves_zero_) {
       seen_dense_.resize(d + 1);
-      for (size_t j = 0; j < d; ++j) seen_dense_[j] = scaled(map_, static_cast<int64_t>(j), 0.0);
-      for (size_t k = 0; k < columns_.size(); ++k) {
-        seen_dense_[to_size(columns_[k])] = scaled(map_, columns_[k], plain_values_[k]);
+      for (int64_t j = 0; j < d; ++j) seen_dense_[j] = scaled(map_, static_cast<int64_t>(j), 0.0);
+      for (int64_t k = 0; k < columns_.size(); ++k) {
+        seen_dense_[columns_[k]] = scaled(map_, columns_[k], plain_values_[k]);
       }
       return finish_dense();
     }
     seen_values_ = plain_values_;
-    for (size_t k = 0; k < columns_.size(); ++k) seen_values_[k] = scaled(map_, columns_[k], plain_values_[k]);
+    for (int64_t k = 0; k < columns_.size(); ++k) seen_values_[k] = scaled(map_, columns_[k], plain_values_[k]);
     if (map_.has_constant) {
       columns_.push_back(columns());
       seen_values_.push_back(map_.constant);
       plain_.columns = columns_.data();  // it may have moved; plain_.stored still leaves the constant out
     }
     if (map_.unit_rows) make_unit();
-    seen_ = {.columns = columns_.data(), .values = seen_values_.data(), .stored = signed_size(seen_values_)};
+    seen_ = {.columns = columns_.data(), .values = seen_values_.data(), .stored = seen_values_.size()};
     if (need_dense_) scatter();
   }
 
   void make_unit() {
     LaneSum squares;
-    for (size_t k = 0; k < seen_values_.size(); ++k) squares.add(columns_[k], seen_values_[k] * seen_values_[k]);
-    make_unit_row(seen_values_.data(), signed_size(seen_values_), squares.total());
+    for (int64_t k = 0; k < seen_values_.size(); ++k) squares.add(columns_[k], seen_values_[k] * seen_values_[k]);
+    make_unit_row(seen_values_.data(), seen_values_.size(), squares.total());
   }
 
   void scatter() {
-    seen_dense_.resize(to_size(columns() + 1), 0.0);
-    for (const int64_t j : scattered_) seen_dense_[to_size(j)] = 0.0;
+    seen_dense_.resize(columns() + 1, 0.0);
+    for (const int64_t j : scattered_) seen_dense_[j] = 0.0;
     scattered_ = columns_;
-    for (size_t k = 0; k < columns_.size(); ++k) seen_dense_[to_size(columns_[k])] = seen_values_[k];
+    for (int64_t k = 0; k < columns_.size(); ++k) seen_dense_[columns_[k]] = seen_values_[k];
     seen_ = {.dense = seen_dense_.data()};
   }
 
   RowMap map_;
-  std::span<const int64_t> n_categories_;
+  Span<const int64_t> n_categories_;
   bool need_dense_;
   bool moves_zero_ = false;
   RowView plain_, seen_;
-  std::vector<double> plain_dense_, seen_dense_, plain_values_, seen_values_;
-  std::vector<int64_t> columns_, scattered_;
+  Array<double> plain_dense_, seen_dense_, plain_values_, seen_values_;
+  Array<int64_t> columns_, scattered_;
 };
 
 }  // namespace boscage

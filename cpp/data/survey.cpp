@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage {
 
@@ -47,27 +47,27 @@ bool has_nan(const Matrix<T>& X) {
 template <class T>
 ColumnSurvey<T> survey_columns(const Matrix<T>& X, Pool& pool, const Control& control) {
   constexpr T infinity = std::numeric_limits<T>::infinity();
-  const auto d = to_size(X.columns);
-  ColumnSurvey<T> all{std::vector<T>(d, infinity), std::vector<T>(d, -infinity)};
-  std::vector<ColumnSurvey<T>> parts(to_size(pool.threads()), all);
-  std::vector<std::vector<T>> flaws(parts.size(), std::vector<T>(d));
+  const auto d = X.columns;
+  ColumnSurvey<T> all{Array<T>(d, infinity), Array<T>(d, -infinity)};
+  Array<ColumnSurvey<T>> parts(pool.threads(), all);
+  Array<Array<T>> flaws(parts.size(), Array<T>(d));
   pool.parallel_for((X.rows + kRowsAtOnce - 1) / kRowsAtOnce, [&](int64_t chunk, int thread) {
     control.check();
-    ColumnSurvey<T>& mine = parts[to_size(thread)];
-    auto& flaw = flaws[to_size(thread)];
+    ColumnSurvey<T>& mine = parts[thread];
+    auto& flaw = flaws[thread];
     const int64_t begin = chunk * kRowsAtOnce, end = std::min(begin + kRowsAtOnce, X.rows);
     if (X.row_stride == 1) {
-      for (size_t j = 0; j < d; ++j)
+      for (int64_t j = 0; j < d; ++j)
         see_column(X.data + begin + static_cast<int64_t>(j) * X.column_stride, end - begin, mine.low[j], mine.high[j],
                    flaw[j]);
     } else {
       for (int64_t i = begin; i < end; ++i)
-        for (size_t j = 0; j < d; ++j) see(X(i, static_cast<int64_t>(j)), mine.low[j], mine.high[j], flaw[j]);
+        for (int64_t j = 0; j < d; ++j) see(X(i, static_cast<int64_t>(j)), mine.low[j], mine.high[j], flaw[j]);
     }
   });
   bool is_finite = true;
-  for (size_t t = 0; t < parts.size(); ++t) {
-    for (size_t j = 0; j < d; ++j) {
+  for (int64_t t = 0; t < parts.size(); ++t) {
+    for (int64_t j = 0; j < d; ++j) {
       all.low[j] = std::min(all.low[j], parts[t].low[j]);
       all.high[j] = std::max(all.high[j], parts[t].high[j]);
       is_finite = is_finite && flaws[t][j] == 0;
@@ -75,7 +75,7 @@ ColumnSurvey<T> survey_columns(const Matrix<T>& X, Pool& pool, const Control& co
   }
   if (is_finite) return all;
   all.has_missing = has_nan(X);
-  for (size_t j = 0; j < d; ++j)
+  for (int64_t j = 0; j < d; ++j)
     all.has_infinity =
         all.has_infinity || (all.low[j] <= all.high[j] && (std::isinf(all.low[j]) || std::isinf(all.high[j])));
   return all;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "data/matrix.hpp"
 
@@ -14,7 +14,7 @@ namespace boscage {
 // (inf, -inf) for a column without numbers.
 template <class T>
 struct ColumnSurvey {
-  std::vector<T> low, high;
+  Array<T> low, high;
   bool has_missing = false, has_infinity = false;
 };
 

@@ -1,23 +1,21 @@
 // What is to be predicted: the class of each row, or one or more numbers; and how much a row counts. Borrowed.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage {
 
 struct Target {
-  std::span<const int32_t> label;  // classes
+  Span<const int32_t> label;  // classes
   int32_t classes = 0;
-  std::span<const double> number;  // numbers: rows x outputs
+  Span<const double> number;  // numbers: rows x outputs
   int32_t outputs = 0;
-  std::span<const double> weight;  // on a grid on which sums are exact; empty: every row counts 1
+  Span<const double> weight;  // on a grid on which sums are exact; empty: every row counts 1
 
   bool is_numbers() const { return outputs > 0; }
-  int64_t rows() const { return static_cast<int64_t>(is_numbers() ? number.size() / to_size(outputs) : label.size()); }
+  int64_t rows() const { return is_numbers() ? number.size() / outputs : label.size(); }
   double weight_of(uint32_t row) const { return weight.empty() ? 1.0 : weight[row]; }
 };
 

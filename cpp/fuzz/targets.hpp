@@ -10,6 +10,7 @@ using Target = int (*)(const uint8_t* data, size_t size);
 
 int axis(const uint8_t* data, size_t size);
 int batches(const uint8_t* data, size_t size);
+int joint(const uint8_t* data, size_t size);
 int oblique(const uint8_t* data, size_t size);
 int mixed(const uint8_t* data, size_t size);
 int numbers(const uint8_t* data, size_t size);
@@ -23,8 +24,8 @@ struct NamedTarget {
   Target target;
 };
 
-inline constexpr NamedTarget kTargets[] = {{"axis", axis},       {"batches", batches}, {"mixed", mixed},
-                                           {"numbers", numbers}, {"oblique", oblique}, {"online", online},
-                                           {"optimal", optimal}, {"predict", predict}, {"stochastic", stochastic}};
+inline constexpr NamedTarget kTargets[] = {
+    {"axis", axis},       {"batches", batches}, {"joint", joint},     {"mixed", mixed},     {"numbers", numbers},
+    {"oblique", oblique}, {"online", online},   {"optimal", optimal}, {"predict", predict}, {"stochastic", stochastic}};
 
 }  // namespace boscage::fuzz

@@ -21,8 +21,7 @@ uint64_t sortable(double score) {
 
 // Below this a comparison sort is quicker than counting digits.
 constexpr size_t kCountingRows = 300;
-constexpr int kDigitBits = 11, kDigits = 1 << kDigitBits, kPasses = 3;
-constexpr int kPrefixShift = 64 - kDigitBits * kPasses;
+constexpr int kPrefixShift = 32, kDigitBits = 11, kDigits = 1 << kDigitBits, kPasses = 3;
 // Whole weights, such as the counts of a bootstrap, of up to so much for each row have their logarithms tabulated.
 constexpr double kMostCounts = 4;
 
@@ -34,52 +33,70 @@ double CutPlace::threshold() const {
 }
 
 std::span<const uint32_t> ScoreOrder::sort(std::span<const double> scores) {
-  const size_t n = scores.size();
-  entries_.resize(n);
-  for (size_t i = 0; i < n; ++i) entries_[i] = {sortable(scores[i]), static_cast<uint32_t>(i)};
-  if (n < kCountingRows) {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
-  } else {
-    sort_by_digits();
-  }
-  order_.resize(n);
-  for (size_t i = 0; i < n; ++i) order_[i] = entries_[i].position;
+  order_.resize(scores.size());
+  scores.size() < kCountingRows ? sort_few(scores) : sort_by_digits(scores);
   return order_;
 }
 
-// Counting sort on the leading 33 bits, then each run that they do not tell apart by comparison.
-void ScoreOrder::sort_by_digits() {
-  const size_t n = entries_.size();
+std::span<const uint32_t> ScoreOrder::sort_marked(std::span<const double> scores) {
+  sort(scores);
+  double before = order_.empty() ? 0 : scores[order_[0]];
+  for (uint32_t& entry : order_) {
+    const double here = scores[entry];
+    if (here != before) entry |= kNewValue;
+    before = here;
+  }
+  return order_;
+}
+
+void ScoreOrder::sort_few(std::span<const double> scores) {
+  few_.resize(scores.size());
+  for (uint32_t i = 0; i < few_.size(); ++i) few_[i] = {sortable(scores[i]), i};
+  std::sort(few_.begin(), few_.end(), [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  for (size_t i = 0; i < few_.size(); ++i) order_[i] = few_[i].position;
+}
+
+// Counting sort on the leading 32 bits, then each run that they do not tell apart by comparison.
+void ScoreOrder::sort_by_digits(std::span<const double> scores) {
+  const size_t n = scores.size();
+  entries_.resize(n);
   other_.resize(n);
   counts_.assign(to_size(kDigits) * kPasses, 0);
-  const auto digit = [](uint64_t key, int pass) {
-    return to_size(key >> (kPrefixShift + pass * kDigitBits)) & (kDigits - 1);
-  };
-  for (const Entry& entry : entries_)
-    for (int pass = 0; pass < kPasses; ++pass) ++counts_[to_size(pass) * kDigits + digit(entry.key, pass)];
+  const auto digit = [](uint32_t key, int pass) { return to_size(key >> (pass * kDigitBits)) & (kDigits - 1); };
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto key = static_cast<uint32_t>(sortable(scores[i]) >> kPrefixShift);
+    entries_[i] = {key, i};
+    for (int pass = 0; pass < kPasses; ++pass) ++counts_[to_size(pass) * kDigits + digit(key, pass)];
+  }
   for (int pass = 0; pass < kPasses; ++pass) {
     uint32_t* count = counts_.data() + to_size(pass) * kDigits;
     if (count[digit(entries_[0].key, pass)] == n) continue;
     uint32_t before = 0;
     for (int value = 0; value < kDigits; ++value) before += std::exchange(count[value], before);
-    for (const Entry& entry : entries_) other_[count[digit(entry.key, pass)]++] = entry;
+    for (const Prefix& entry : entries_) other_[count[digit(entry.key, pass)]++] = entry;
     entries_.swap(other_);
   }
+  for (size_t i = 0; i < n; ++i) order_[i] = entries_[i].position;
+  const auto key_of = [&](uint32_t position) { return sortable(scores[position]); };
   for (size_t i = 0; i < n;) {
     size_t end = i + 1;
-    while (end < n && entries_[end].key >> kPrefixShift == entries_[i].key >> kPrefixShift) ++end;
-    if (end > i + 1)
-      std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(i), entries_.begin() + static_cast<std::ptrdiff_t>(end),
-                [](const Entry& a, const Entry& b) { return a.key < b.key; });
+    bool varies = false;
+    for (; end < n && entries_[end].key == entries_[i].key; ++end) varies |= scores[order_[end]] != scores[order_[i]];
+    if (varies)
+      std::sort(order_.begin() + static_cast<std::ptrdiff_t>(i), order_.begin() + static_cast<std::ptrdiff_t>(end),
+                [&](uint32_t a, uint32_t b) { return key_of(a) < key_of(b); });
     i = end;
   }
 }
 
-NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedRow> weighted, int32_t classes,
-                       const AnyCriterion& criterion, const Limits& limits)
-    : local_(rows.size()), all_classes_(to_size(classes)), criterion_(criterion), limits_(limits) {
+NodeCutter::NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion,
+                       const Limits& limits)
+    : local_(rows.size()), all_classes_(to_size(target.classes)), criterion_(criterion), limits_(limits) {
   std::vector<double> total(all_classes_, 0.0);
-  for (const uint32_t row : rows) total[weighted[row].label] += weighted[row].weight;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    local_[i] = {target.weight_of(rows[i]), static_cast<uint32_t>(target.label[rows[i]])};
+    total[local_[i].label] += local_[i].weight;
+  }
   std::vector<uint32_t> number(all_classes_, 0);
   for (uint32_t c = 0; c < number.size(); ++c) {
     if (!(total[c] > 0)) continue;
@@ -88,7 +105,7 @@ NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedR
     present_.push_back(c);
     total_.push_back(total[c]);
   }
-  for (size_t i = 0; i < rows.size(); ++i) local_[i] = {weighted[rows[i]].weight, number[weighted[rows[i]].label]};
+  for (WeightedRow& row : local_) row.label = number[row.label];
   potential_ = visit_classes([&](const auto& g) { return g.total(total_.data(), this->classes()); }, criterion_);
   view_.weight = std::accumulate(total_.begin(), total_.end(), 0.0);
   set_view(limits);
@@ -101,20 +118,31 @@ NodeCutter::NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedR
 
 NodeCutter::NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers, const AnyCriterion& criterion,
                        const Limits& limits)
-    : local_(rows.size()), total_(2, 0.0), all_classes_(0), criterion_(criterion), limits_(limits) {
+    : local_(rows.size()),
+      soft_(numbers.outputs()),
+      total_(numbers.outputs() + 1, 0.0),
+      all_classes_(0),
+      criterion_(criterion),
+      limits_(limits) {
   double report = 0;
-  values_.reserve(2 * rows.size());
-  soft_.share.reserve(rows.size());
+  values_.reserve(total_.size() * rows.size());
+  for (auto& share : soft_.share) share.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    const double weight = numbers.weight(rows[i]), product = numbers.product(rows[i]);
+    const double weight = numbers.weight(rows[i]);
     local_[i] = {weight, 0};
-    values_.insert(values_.end(), {weight, product});
-    soft_.add(weight, product / weight);
+    values_.push_back(weight);
     total_[0] += weight;
-    total_[1] += product;
+    soft_.add_row(weight);
+    for (size_t j = 0; j < numbers.outputs(); ++j) {
+      const double product = numbers.product(rows[i], j);
+      values_.push_back(product);
+      total_[j + 1] += product;
+      soft_.add(weight, j, product / weight);
+    }
     report += numbers.report(rows[i]);
   }
-  potential_ = visit_for<Numbers>([&](const auto& g) { return g.total(total_.data(), 2, report); }, criterion_);
+  const auto size = static_cast<int>(total_.size());
+  potential_ = visit_for<Numbers>([&](const auto& g) { return g.total(total_.data(), size, report); }, criterion_);
   soft_.finish();
   view_.weight = total_[0];
   set_view(limits);
@@ -153,21 +181,21 @@ Best NodeCutter::scan(const C& criterion, std::span<const uint32_t> entries, Cut
 }
 
 CutPlace NodeCutter::find(std::span<const double> scores, CutScratch& scratch) const {
-  const auto order = scratch.order.sort(scores);
-  scratch.entries.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    scratch.entries[i] = order[i] | (i > 0 && scores[order[i]] != scores[order[i - 1]] ? kNewValue : 0U);
-  const Best best =
-      is_numbers()
-          ? visit_for<Numbers>(
-                [&](const auto& g) {
-                  return scan_sorted(g, WeightedValues{values_.data()}, scratch.entries, view_, Start{}, scratch.sums);
-                },
-                criterion_)
-          : visit_classes([&](const auto& g) { return scan(g, scratch.entries, scratch); }, criterion_);
+  const auto order = scratch.order.sort_marked(scores);
+  const Best best = is_numbers() ? visit_for<Numbers>(
+                                       [&](const auto& g) {
+                                         const auto scan = [&](const auto& rows) {
+                                           return scan_sorted(g, rows, order, view_, Start{}, scratch.sums);
+                                         };
+                                         return total_.size() == 2
+                                                    ? scan(WeightedValues{values_.data()})
+                                                    : scan(ManyValues{values_.data(), total_.size() - 1});
+                                       },
+                                       criterion_)
+                                 : visit_classes([&](const auto& g) { return scan(g, order, scratch); }, criterion_);
   if (best.gain < 0) return {};
   const auto at = to_size(best.position);
-  return {best.gain, scores[order[at - 1]], scores[order[at]], best.position};
+  return {best.gain, scores[order[at - 1] & kRowMask], scores[order[at] & kRowMask], best.position};
 }
 
 bool NodeCutter::allows(int64_t left_rows, double left_weight) const {
@@ -180,17 +208,18 @@ bool NodeCutter::allows(int64_t left_rows, double left_weight) const {
 bool NodeCutter::measure_numbers(std::span<const double> scores, double threshold, MeasuredTest& out) const {
   for (Side* side : {&out.left, &out.right}) {
     side->rows = 0;
-    side->sums.assign(2, 0.0);
+    side->sums.assign(total_.size(), 0.0);
   }
   for (size_t i = 0; i < scores.size(); ++i) {
     Side& side = scores[i] > threshold ? out.right : out.left;
     ++side.rows;
-    side.sums[0] += values_[2 * i];
-    side.sums[1] += values_[2 * i + 1];
+    const auto sums = sums_of(i);
+    for (size_t k = 0; k < sums.size(); ++k) side.sums[k] += sums[k];
   }
   if (!allows(out.left.rows, out.left.sums[0])) return false;
-  out.gain = visit_for<Numbers>([&](const auto& g) { return g.gain(out.right.sums.data(), out.left.sums.data(), 2); },
-                                criterion_);
+  const auto size = static_cast<int>(total_.size());
+  out.gain = visit_for<Numbers>(
+      [&](const auto& g) { return g.gain(out.right.sums.data(), out.left.sums.data(), size); }, criterion_);
   if (out.gain < 0) return false;
   if (out.gain <= view_.noise) out.gain = 0;
   out.drop = out.gain;

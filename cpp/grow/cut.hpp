@@ -12,6 +12,7 @@
 #include "base/index.hpp"
 #include "criteria/criteria.hpp"
 #include "criteria/running_gain.hpp"
+#include "data/target.hpp"
 #include "grow/growth.hpp"
 #include "grow/number_rows.hpp"
 #include "grow/scan.hpp"
@@ -33,57 +34,76 @@ struct CutPlace {
 class ScoreOrder {
  public:
   std::span<const uint32_t> sort(std::span<const double> scores);
+  // The same, with kNewValue at those whose score is not that of the one before.
+  std::span<const uint32_t> sort_marked(std::span<const double> scores);
 
  private:
   struct Entry {
     uint64_t key;
     uint32_t position;
   };
-  void sort_by_digits();
+  // Of many scores the leading half of the key: memory for the rows of a root is what a growing tree needs most of.
+  struct Prefix {
+    uint32_t key, position;
+  };
+  void sort_few(std::span<const double> scores);
+  void sort_by_digits(std::span<const double> scores);
 
-  std::vector<Entry> entries_, other_;
+  std::vector<Entry> few_;
+  std::vector<Prefix> entries_, other_;
   std::vector<uint32_t> counts_, order_;
 };
 
 // Buffers of one thread, reused from cut to cut.
 struct CutScratch {
   ScoreOrder order;
-  std::vector<uint32_t> entries;
   std::vector<double> sums;
   // Of find_step: the rows that cross the hyperplane and at which step, their bins, and what moves in each bin.
-  std::vector<uint32_t> moving;
+  std::vector<uint32_t> moving, entries;
   std::vector<double> crossing, chosen, moved;
   std::vector<uint16_t> bin;
   std::vector<int64_t> moved_rows;
   std::vector<uint8_t> likely;
 };
 
-// Numbers of a node as a soft search sees them: between two classes, at -1 and 1 in the units of the node.
+// Numbers of a node as a soft search sees them: each output between two classes, at -1 and 1 in the units of the node.
 struct SoftNumbers {
-  std::vector<double> share;            // of each row, in the second class
-  double all = 0, mean = 0, error = 0;  // of the node: weight, mean, weight times squared error
+  std::vector<std::vector<double>> share;  // by output: of each row, in the second class
+  std::vector<double> mean;                // of the node, by output
+  double all = 0, error = 0;               // of the node: weight, weight times squared error
 
-  // A row of value v; after the last one `finish`.
-  void add(double weight, double v) {
-    share.push_back((1 + v) / 2);
-    all += weight;
-    mean += weight * v;
+  explicit SoftNumbers(size_t outputs = 0) : share(outputs), mean(outputs, 0.0) {}
+
+  size_t outputs() const { return share.size(); }
+  double value(size_t row, size_t j) const { return 2 * share[j][row] - 1; }
+  // Of a row, after `add_row`; after the last row `finish`.
+  void add_row(double weight) { all += weight; }
+  void add(double weight, size_t j, double v) {
+    share[j].push_back((1 + v) / 2);
+    mean[j] += weight * v;
     error += weight * v * v;
   }
   void finish() {
-    mean /= all;
-    error = std::max(error - all * mean * mean, 1e-300);
+    for (double& value : mean) {
+      value /= all;
+      error -= all * value * value;
+    }
+    error = std::max(error, 1e-300);
   }
+  // What a row has of numbers that belong to the classes, two for each output.
   double along(const std::vector<double>& factor, size_t row) const {
-    return factor[0] + share[row] * (factor[1] - factor[0]);
+    double sum = 0;
+    for (size_t j = 0; j < share.size(); ++j)
+      sum += factor[2 * j] + share[j][row] * (factor[2 * j + 1] - factor[2 * j]);
+    return sum;
   }
 };
 
 class NodeCutter {
  public:
-  NodeCutter(std::span<const uint32_t> rows, std::span<const WeightedRow> weighted, int32_t classes,
-             const AnyCriterion& criterion, const Limits& limits);
-  // Of numbers: one output, chosen by sums.
+  // Of classes.
+  NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion, const Limits& limits);
+  // Of numbers that are chosen by sums.
   NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers, const AnyCriterion& criterion,
              const Limits& limits);
   NodeCutter(const NodeCutter&) = delete;  // the view points into the object
@@ -94,8 +114,8 @@ class NodeCutter {
   // Class (numbered among those present) and weight of each row, in the order of `rows`.
   std::span<const WeightedRow> local() const { return local_; }
   bool is_numbers() const { return !values_.empty(); }
-  // Weight times value of a row of numbers.
-  double product(size_t i) const { return values_[2 * i + 1]; }
+  // Of a row of numbers its weight, then weight times value of each output.
+  std::span<const double> sums_of(size_t i) const { return {values_.data() + i * total_.size(), total_.size()}; }
   const SoftNumbers* soft_numbers() const { return is_numbers() ? &soft_ : nullptr; }
   std::span<const double> total() const { return total_; }
   double weight() const { return view_.weight; }
@@ -126,7 +146,7 @@ class NodeCutter {
   bool measure_numbers(std::span<const double> scores, double threshold, MeasuredTest& out) const;
 
   std::vector<WeightedRow> local_;
-  std::vector<double> values_;  // of numbers: weight and weight times value of each row
+  std::vector<double> values_;  // of numbers: sums_of each row
   SoftNumbers soft_;
   std::vector<uint32_t> present_, identity_;
   std::vector<double> total_;

@@ -97,16 +97,16 @@ class StepSearch {
   const WeightedRow& row(uint32_t i) const { return node_.local()[i]; }
   void add(uint32_t i, double* sums) const {
     if constexpr (kNumbers) {
-      sums[0] += row(i).weight;
-      sums[1] += node_.product(i);
+      const auto values = node_.sums_of(i);
+      for (size_t k = 0; k < values.size(); ++k) sums[k] += values[k];
     } else {
       sums[row(i).label] += row(i).weight;
     }
   }
   void run_to_left(uint32_t i, double sign) {
     if constexpr (kNumbers) {
-      running_.to_left(0, sign * row(i).weight);
-      running_.to_left(1, sign * node_.product(i));
+      const auto values = node_.sums_of(i);
+      for (uint32_t k = 0; k < values.size(); ++k) running_.to_left(k, sign * values[k]);
     } else {
       running_.to_left(row(i).label, sign * row(i).weight);
     }

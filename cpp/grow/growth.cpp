@@ -19,7 +19,7 @@ Order order_of(const std::string& name) {
 double priority(const Node& leaf, Order order) {
   switch (order) {
     case Order::best_first:
-      return leaf.proposal.priority();
+      return leaf.gain;
     case Order::heaviest_first:
       return leaf.weight;
     case Order::depth_first:
@@ -30,15 +30,13 @@ double priority(const Node& leaf, Order order) {
 
 Grower::Grower(Side root, Limits limits, Order order, int64_t together)
     : limits_(limits), order_(order), together_(together) {
-  Node node;
-  measure(node, std::move(root));
-  nodes_.push_back(std::move(node));
+  measure(nodes_.emplace_back(), std::move(root));
   commit_child(0);
   if (is_open(0)) pending_.push_back(0);
 }
 
 bool Grower::is_open(int32_t id) const {
-  const Node& node = nodes_[to_size(id)];
+  const Node& node = nodes_[id];
   if (limits_.max_depth >= 0 && node.depth >= limits_.max_depth) return false;
   if (node.rows < std::max(limits_.min_samples_split, 2 * limits_.min_samples_leaf)) return false;
   return !(node.weight < 2 * limits_.min_weight_leaf) && !node.is_settled;
@@ -51,15 +49,32 @@ bool Grower::may_triple(const Node& node) const {
 }
 
 std::vector<Request> Grower::ask() {
+  std::vector<Request> requests;
+  refill();
+  take(0, requests);
+  return requests;
+}
+
+void Grower::ask_youngest(std::vector<Request>& requests) {
+  refill();
+  size_t first = pending_.size();
+  while (first > 0 && node(pending_[first - 1]).parent == node(pending_.back()).parent) --first;
+  take(first, requests);
+}
+
+// Finds leaves to ask for, if there are any.
+void Grower::refill() {
   if (pending_.empty()) advance();
   // Nobody will ask for the children of the last split.
   if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) pending_.clear();
   if (!pending_.empty()) look_ahead();
-  std::vector<Request> requests;
-  requests.reserve(pending_.size());
-  for (int32_t id : pending_) requests.push_back({id, may_triple(nodes_[to_size(id)])});
-  pending_.clear();
-  return requests;
+}
+
+void Grower::take(size_t first, std::vector<Request>& requests) {
+  requests.clear();
+  requests.reserve(pending_.size() - first);
+  for (size_t i = first; i < pending_.size(); ++i) requests.push_back({pending_[i], may_triple(nodes_[pending_[i]])});
+  pending_.resize(first);
 }
 
 // The children of a triple are split with it: they need as many rows as any node that is split.
@@ -70,22 +85,26 @@ bool Grower::children_may_split(const Proposal& proposal) const {
 }
 
 void Grower::tell(int32_t id, Proposal proposal) {
-  Node& node = nodes_[to_size(id)];
-  node.proposal = std::move(proposal);
+  Node& node = nodes_[id];
   node.answered = true;
-  if (!children_may_split(node.proposal)) node.proposal.tests = std::move(node.proposal.single);
+  if (!children_may_split(proposal)) proposal.tests = std::move(proposal.single);
   double drop = 0;
-  for (const auto& measured : node.proposal.tests) drop += measured.drop;
+  for (const auto& measured : proposal.tests) drop += measured.drop;
   // The tolerance is scikit-learn's: a drop equal to the limit up to rounding is enough.
-  if (drop + 2.2e-16 * node.weight < limits_.min_drop) node.proposal = {};
-  if (!explores_everything()) {
-    if (node.number >= 0) push(id);  // else it is pushed when its parent is split
-  } else if (!node.proposal.tests.empty()) {
-    make_children(id);  // may move the nodes: `node` is not valid after it
-  }
+  if (drop + 2.2e-16 * node.weight < limits_.min_drop) return;
+  set_tests(node, proposal);
+  if (node.tests == 0) return;
+  if (explores_everything()) return make_children(id, std::move(proposal.tests));
+  node.proposal = std::make_unique<Proposal>(std::move(proposal));
+  if (node.number >= 0) push(id);  // else it is pushed when its parent is split
 }
 
-void Grower::measure(Node& node, Side side) {
+void Grower::set_tests(Node& node, const Proposal& proposal) {
+  node.tests = static_cast<int8_t>(proposal.tests.size());
+  node.gain = proposal.priority();
+}
+
+void Grower::measure(Node& node, Side&& side) {
   node.rows = side.rows;
   node.weight = side.weight();
   node.is_settled = side.is_settled();
@@ -93,67 +112,77 @@ void Grower::measure(Node& node, Side side) {
   node.numbers = std::move(side.numbers);
 }
 
-int32_t Grower::add_child(int32_t parent, bool is_right, Side side) {
+int32_t Grower::add_child(int32_t parent, bool is_right, Side&& side) {
   const auto id = static_cast<int32_t>(nodes_.size());
-  Node child;
+  Node& child = nodes_.emplace_back();
   child.parent = parent;
   child.is_right = is_right;
-  child.depth = nodes_[to_size(parent)].depth + 1;
-  child.path = child_path(nodes_[to_size(parent)].path, is_right);
+  child.depth = nodes_[parent].depth + 1;
+  child.path = child_path(nodes_[parent].path, is_right);
   measure(child, std::move(side));
-  nodes_.push_back(std::move(child));
   return id;
 }
 
-// Gives a node its two children. The children of a triple have their tests already.
-void Grower::make_children(int32_t id) {
-  auto tests = std::move(nodes_[to_size(id)].proposal.tests);
+// Gives a node its two children. The children of a triple have their tests already. Of the proposal the test alone is
+// kept: large trees are as fast as they are small in memory.
+void Grower::make_children(int32_t id, std::vector<MeasuredTest>&& tests) {
   const int32_t left = add_child(id, false, std::move(tests[0].left));
   const int32_t right = add_child(id, true, std::move(tests[0].right));
-  nodes_[to_size(id)].left = left;
-  nodes_[to_size(id)].right = right;
-  if (tests.size() == 3) {
-    for (int side = 0; side < 2; ++side) {
-      const int32_t child = side == 0 ? left : right;
-      nodes_[to_size(child)].answered = true;
-      nodes_[to_size(child)].proposal.tests = {std::move(tests[to_size(side + 1)])};
-      make_children(child);
+  Node& node = nodes_[id];
+  node.left = left;
+  node.right = right;
+  node.test = static_cast<int32_t>(tests_.size());
+  tests_.emplace_back() = std::move(tests[0].test);
+  for (const int32_t child : {left, right}) {
+    if (tests.size() == 3) {
+      Node& known = nodes_[child];
+      known.answered = true;
+      Proposal proposal;
+      proposal.tests.push_back(std::move(tests[child == left ? 1 : 2]));
+      set_tests(known, proposal);
+      make_children(child, std::move(proposal.tests));
+    } else if (is_open(child)) {
+      pending_.push_back(child);
     }
-  } else {
-    for (int32_t child : {left, right})
-      if (is_open(child)) pending_.push_back(child);
   }
-  nodes_[to_size(id)].proposal.tests = std::move(tests);
+}
+
+void Grower::make_children(int32_t id) {
+  make_children(id, std::move(nodes_[id].proposal->tests));
+  nodes_[id].proposal.reset();
 }
 
 void Grower::commit_child(int32_t id) {
-  nodes_[to_size(id)].number = static_cast<int32_t>(committed_.size());
+  nodes_[id].number = static_cast<int32_t>(committed_.size());
   committed_.push_back(id);
 }
 
-// Splits a leaf for good: numbers its children and returns the new leaves.
-std::vector<int32_t> Grower::commit(int32_t id) {
-  const bool is_triple = nodes_[to_size(id)].proposal.tests.size() == 3;
-  if (nodes_[to_size(id)].left < 0) make_children(id);
-  const int32_t left = nodes_[to_size(id)].left, right = nodes_[to_size(id)].right;
+// Splits a leaf for good: numbers its children, which may be split next.
+void Grower::commit(int32_t id) {
+  if (nodes_[id].left < 0) make_children(id);
+  const Node& node = nodes_[id];
+  const bool is_triple = node.tests == 3;
+  const int32_t left = node.left, right = node.right;
   ++splits_;
   commit_child(left);
   commit_child(right);
-  if (!is_triple) return {right, left};
-  const auto below_left = commit(left);
-  auto leaves = commit(right);
-  leaves.insert(leaves.end(), below_left.begin(), below_left.end());
-  return leaves;
+  for (const int32_t child : {left, right}) {
+    if (is_triple) {
+      commit(child);
+    } else if (nodes_[child].answered) {
+      push(child);
+    }
+  }
 }
 
 bool Grower::fits(const Node& node) const {
-  return limits_.max_splits < 0 || splits_ + signed_size(node.proposal.tests) <= limits_.max_splits;
+  return limits_.max_splits < 0 || splits_ + node.tests <= limits_.max_splits;
 }
 
 void Grower::push(int32_t id) {
-  const Node& node = nodes_[to_size(id)];
-  if (node.proposal.tests.empty()) return;
-  heap_.push_back({priority(node, order_), node.number, id});
+  const Node& node = nodes_[id];
+  if (node.tests == 0) return;
+  heap_.push_back({priority(node, order_), node.number, id, node.left});
   std::push_heap(heap_.begin(), heap_.end());
 }
 
@@ -162,6 +191,9 @@ int32_t Grower::pop() {
   std::pop_heap(heap_.begin(), heap_.end());
   const int32_t id = heap_.back().node;
   heap_.pop_back();
+  // What is on top now is likely to be split next, and its children, which are neighbours, are far away in memory.
+  if (!heap_.empty() && heap_.front().child >= 0)
+    for (const int32_t child : {0, 1}) __builtin_prefetch(&nodes_[heap_.front().child + child]);
   return id;
 }
 
@@ -172,15 +204,14 @@ void Grower::advance() {
     if (limits_.max_splits >= 0 && splits_ >= limits_.max_splits) return;
     const int32_t id = pop();
     if (id < 0) return;
-    Node& node = nodes_[to_size(id)];
+    Node& node = nodes_[id];
     if (!fits(node)) {  // a triple that came too late: its single test stands in, if there is one
-      node.proposal.tests = std::move(node.proposal.single);
-      node.proposal.single.clear();
+      node.proposal->tests = std::exchange(node.proposal->single, {});
+      set_tests(node, *node.proposal);
       push(id);
       continue;
     }
-    for (const int32_t leaf : commit(id))
-      if (nodes_[to_size(leaf)].answered) push(leaf);
+    commit(id);
   }
 }
 
@@ -191,8 +222,8 @@ void Grower::look_ahead() {
   if (likely < 1) return;
   std::vector<Key> next;
   for (const Key& key : heap_) {
-    const Node& node = nodes_[to_size(key.node)];
-    if (node.left < 0 && node.proposal.tests.size() == 1) next.push_back(key);
+    const Node& node = nodes_[key.node];
+    if (node.left < 0 && node.tests == 1) next.push_back(key);
   }
   const auto count = std::min(next.size(), to_size(likely));
   std::partial_sort(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(count), next.end(),

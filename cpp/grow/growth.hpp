@@ -10,10 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/index.hpp"
+#include "base/stable_array.hpp"
 #include "grow/split.hpp"
 
 namespace boscage {
@@ -33,19 +35,25 @@ struct Limits {
   int64_t min_samples_split = 2;
 };
 
-struct Node {
-  int32_t parent = -1, left = -1, right = -1;
+// What decides in which order leaves are split comes first, on one cache line.
+struct alignas(32) Node {
+  double gain = 0;  // of its proposal, per split
+  double weight = 0;
+  int32_t left = -1, right = -1;
+  int32_t number = -1;  // in the finished tree; -1 until the node is committed
+  int8_t tests = 0;     // in its proposal: 0, 1 or 3
   bool is_right = false;
+  bool is_settled = false;
+  bool answered = false;  // its proposal is known (possibly empty)
+
+  int32_t parent = -1;
   int32_t depth = 0;
+  int32_t test = -1;  // of those that have children: which
   uint64_t path = 1;
   int64_t rows = 0;
-  double weight = 0;
-  std::vector<double> sums;  // as in Side
-  std::shared_ptr<const NumberFacts> numbers;
-  bool is_settled = false;
-  int32_t number = -1;    // in the finished tree; -1 until the node is committed
-  bool answered = false;  // its proposal is known (possibly empty)
-  Proposal proposal;
+  Sums sums;                           // as in Side
+  std::optional<NumberFacts> numbers;  // as in Side
+  std::unique_ptr<Proposal> proposal;  // of one that may be split later
 };
 
 // The leaf of largest priority is split first, among equal ones that of the lowest number.
@@ -62,12 +70,17 @@ class Grower {
   Grower(Side root, Limits limits, Order order, int64_t together = 1);
 
   std::vector<Request> ask();
+  // The same, but of the leaves that are known only the youngest and its sibling: what has just been written is asked
+  // for while it is in cache. `requests` is overwritten.
+  void ask_youngest(std::vector<Request>& requests);
   void tell(int32_t node, Proposal proposal);
 
-  const Node& node(int32_t id) const { return nodes_[to_size(id)]; }
+  const Node& node(int32_t id) const { return nodes_[id]; }
   // The test by which a node's rows are divided among its children.
-  const Test& test(int32_t id) const { return node(id).proposal.tests.front().test; }
-  size_t size() const { return nodes_.size(); }
+  const Test& test(int32_t id) const {
+    return node(id).test < 0 ? node(id).proposal->tests.front().test : tests_[node(id).test];
+  }
+  int64_t size() const { return nodes_.size(); }
   const Limits& limits() const { return limits_; }
   // Will this node be asked for? Pure, small and deepest leaves never are.
   bool is_open(int32_t id) const;
@@ -80,26 +93,32 @@ class Grower {
     double priority;
     int32_t number;
     int32_t node;
+    int32_t child;                            // the left one, -1 if there is none
     bool operator<(const Key& other) const {  // std heap: the largest priority, then the smallest number
       return priority != other.priority ? priority < other.priority : number > other.number;
     }
   };
 
-  static void measure(Node& node, Side side);
-  int32_t add_child(int32_t parent, bool is_right, Side side);
+  static void measure(Node& node, Side&& side);
+  static void set_tests(Node& node, const Proposal& proposal);
+  int32_t add_child(int32_t parent, bool is_right, Side&& side);
+  void make_children(int32_t id, std::vector<MeasuredTest>&& tests);
   void make_children(int32_t id);
   void commit_child(int32_t id);
-  std::vector<int32_t> commit(int32_t id);
+  void commit(int32_t id);
   void push(int32_t id);
   int32_t pop();
   void advance();
   void look_ahead();
+  void refill();
+  void take(size_t first, std::vector<Request>& requests);
   bool fits(const Node& node) const;
   bool may_triple(const Node& node) const;
   bool children_may_split(const Proposal& proposal) const;
   bool explores_everything() const { return limits_.max_splits < 0; }
 
-  std::vector<Node> nodes_;
+  StableArray<Node> nodes_;
+  StableArray<Test> tests_;  // of nodes that have children
   std::vector<int32_t> pending_, committed_;
   std::vector<Key> heap_;
   Limits limits_;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/index.hpp"
+#include "base/stable_array.hpp"
 #include "criteria/criteria.hpp"
 #include "data/target.hpp"
 #include "grow/number_rows.hpp"
@@ -24,7 +25,7 @@
 namespace boscage {
 
 struct Segment {
-  int64_t begin = 0, end = 0;
+  int64_t begin = 0, end = -1;
   int64_t size() const { return end - begin; }
 };
 
@@ -37,7 +38,7 @@ class NodeRows {
       : target_(target), rows_(std::move(rows)), goes_left_(to_size(target.rows())) {
     if (target.is_numbers()) numbers_.emplace(target, criterion, rows_);
     place(0, {0, size()});
-    if (numbers_) facts_[0].here = numbers_->total().numbers;
+    if (numbers_) grids_[0].here = numbers_->total().numbers->grid;
   }
 
   const Target& target() const { return target_; }
@@ -48,8 +49,8 @@ class NodeRows {
   double weight(uint32_t row) const { return target_.weight_of(row); }
   bool is_weighted() const { return !target_.weight.empty(); }
 
-  const Segment& segment(int32_t node) const { return segments_[to_size(node)]; }
-  bool is_placed(int32_t node) const { return to_size(node) < segments_.size() && segment(node).end >= 0; }
+  const Segment& segment(int32_t node) const { return segments_[node]; }
+  bool is_placed(int32_t node) const { return node < segments_.size() && segment(node).end >= 0; }
   std::span<const uint32_t> rows(int32_t node) const {
     return {rows_.data() + segment(node).begin, to_size(segment(node).size())};
   }
@@ -64,11 +65,10 @@ class NodeRows {
   std::pair<Side, Side> measure(int32_t node) {
     std::pair<Side, Side> sides;
     if (numbers_) {
-      Facts& facts = facts_[to_size(node)];
-      sides =
-          numbers_->measure(numbers_->has_ranks() ? ordered(node) : rows(node), goes_left_.data(), facts.here->grid);
-      facts.left = sides.first.numbers;
-      facts.right = sides.second.numbers;
+      Grids& grids = grids_[node];
+      sides = numbers_->measure(numbers_->has_ranks() ? ordered(node) : rows(node), goes_left_.data(), grids.here);
+      grids.left = grid_of(sides.first);
+      grids.right = grid_of(sides.second);
       return sides;
     }
     sides.first.sums.assign(to_size(classes()), 0.0);
@@ -92,9 +92,9 @@ class NodeRows {
   }
 
   // Makes room for node ids up to `count`; to be called before nodes are divided in parallel.
-  void reserve_nodes(size_t count) {
-    if (segments_.size() < count) segments_.resize(count, Segment{0, -1});
-    if (numbers_ && facts_.size() < count) facts_.resize(count);
+  void reserve_nodes(int64_t count) {
+    segments_.extend(count);
+    if (numbers_) grids_.extend(count);
   }
 
   // Divides a node's segment by its marks. Numbers are put on the grids of their new nodes.
@@ -104,21 +104,25 @@ class NodeRows {
     place(left, {whole.begin, kept});
     place(right, {kept, whole.end});
     if (!numbers_) return;
-    if (!facts_[to_size(node)].left) measure(node);
+    if (!grids_[node].left) measure(node);
     if (numbers_->has_ranks()) divide_rows(numbers_->order(), whole, scratch);
-    const Facts facts = facts_[to_size(node)];
-    for (const auto& [id, side] : {std::pair(left, facts.left), std::pair(right, facts.right)}) {
-      facts_[to_size(id)].here = side;
-      if (side->grid != facts.here->grid) numbers_->write(rows(id), *side->grid);
+    Grids grids = std::exchange(grids_[node], {});
+    for (auto& [id, grid] : {std::pair(left, &grids.left), std::pair(right, &grids.right)}) {
+      if (*grid != grids.here) numbers_->write(rows(id), **grid);
       if (numbers_->has_ranks()) numbers_->number(ordered(id));
+      grids_[id].here = std::move(*grid);
     }
   }
 
  private:
-  // Of a node of numbers, and of its two sides once they are measured.
-  struct Facts {
-    std::shared_ptr<const NumberFacts> here, left, right;
+  // Of a node of numbers that is not divided yet, and of its two sides once they are measured.
+  struct Grids {
+    std::shared_ptr<const NumberGrid> here, left, right;
   };
+
+  static std::shared_ptr<const NumberGrid> grid_of(const Side& side) {
+    return side.numbers ? side.numbers->grid : nullptr;
+  }
 
   // Rows that go left first, both sides in their order; returns how many go left.
   int64_t divide_rows(std::span<uint32_t> all, Segment whole, std::vector<uint32_t>& scratch) {
@@ -144,16 +148,16 @@ class NodeRows {
   }
 
   void place(int32_t node, Segment segment) {
-    reserve_nodes(to_size(node) + 1);
-    segments_[to_size(node)] = segment;
+    reserve_nodes(int64_t{node} + 1);
+    segments_[node] = segment;
   }
 
   Target target_;
   std::optional<NumberRows> numbers_;
   std::vector<uint32_t> rows_;
   std::vector<uint8_t> goes_left_;
-  std::vector<Segment> segments_;
-  std::vector<Facts> facts_;  // by node, of numbers
+  StableArray<Segment> segments_;
+  StableArray<Grids> grids_;  // by node, of numbers
 };
 
 }  // namespace boscage

@@ -82,17 +82,50 @@ void NumberRows::load(std::span<const uint32_t> ordered, RankedNode& node) const
 std::pair<Side, Side> NumberRows::measure(std::span<const uint32_t> rows, const uint8_t* goes_left,
                                           const std::shared_ptr<const NumberGrid>& grid) const {
   NumberSums sides[2] = {NumberSums(outputs_), NumberSums(outputs_)};
-  for (const uint32_t row : rows) {
-    NumberSums& side = sides[goes_left[row] ? 0 : 1];
-    ++side.rows;
-    side.sums[0] += weight(row);
-    side.report += reports_[row];
-    const double* values = data_.data() + row * stride_ + (stride_ - outputs_);
-    for (size_t j = 0; j < outputs_; ++j) {
-      side.sums[j + 1] += values[j];
-      side.outputs[j].widen(y(row, j));
+  const auto add = [&](size_t outputs) {
+    for (const uint32_t row : rows) {
+      NumberSums& side = sides[goes_left[row] ? 0 : 1];
+      ++side.rows;
+      side.report += reports_[row];
+      double* sums = side.sums.data();
+      OutputFacts* facts = side.outputs.data();
+      sums[0] += weight(row);
+      const double* values = data_.data() + row * stride_ + (stride_ - outputs);
+      for (size_t j = 0; j < outputs; ++j) {
+        sums[j + 1] += values[j];
+        facts[j].widen(target_.number[row * outputs + j]);
+      }
     }
-  }
+  };
+  outputs_ == 1 ? add(1) : add(outputs_);
+  return sides_of(rows, goes_left, grid, sides);
+}
+
+std::pair<Side, Side> NumberRows::measure_ahead(std::span<const uint32_t> rows, const uint8_t* goes_left,
+                                                const std::shared_ptr<const NumberGrid>& grid) const {
+  NumberSums sides[2] = {NumberSums(outputs_), NumberSums(outputs_)};
+  std::vector<double> v(outputs_);
+  visit_numbers(
+      [&](const auto& criterion) {
+        for (const uint32_t row : rows) {
+          NumberSums& side = sides[goes_left[row] ? 0 : 1];
+          ++side.rows;
+          side.sums[0] += weight(row);
+          side.report += report(criterion, row, *grid, v.data());
+          for (size_t j = 0; j < outputs_; ++j) {
+            side.sums[j + 1] += grid->value(y(row, j), j, weight(row));
+            side.outputs[j].widen(y(row, j));
+          }
+        }
+      },
+      criterion_);
+  return sides_of(rows, goes_left, grid, sides);
+}
+
+// Sums on the grid become sides, on a grid of their own where this one is too coarse.
+std::pair<Side, Side> NumberRows::sides_of(std::span<const uint32_t> rows, const uint8_t* goes_left,
+                                           const std::shared_ptr<const NumberGrid>& grid,
+                                           NumberSums (&sides)[2]) const {
   std::pair<Side, Side> found;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     Side& side = i == 0 ? found.first : found.second;

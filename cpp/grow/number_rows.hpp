@@ -28,13 +28,16 @@ class NumberRows {
   // By row: its weight (if weighted or of several outputs), then weight times value of each output.
   const double* data() const { return data_.data(); }
   double weight(uint32_t row) const { return target_.weight_of(row); }
-  double product(uint32_t row) const { return data_[row * stride_ + (stride_ - outputs_)]; }  // of the first output
+  double product(uint32_t row, size_t j) const { return data_[row * stride_ + (stride_ - outputs_) + j]; }
   double report(uint32_t row) const { return reports_[row]; }
 
   Side total() const { return total_; }
   // The rows that go left, and the others, of a node with this grid; with ranks in increasing order of y.
   std::pair<Side, Side> measure(std::span<const uint32_t> rows, const uint8_t* goes_left,
                                 const std::shared_ptr<const NumberGrid>& grid) const;
+  // The same of rows that are not on this grid yet, where sums decide.
+  std::pair<Side, Side> measure_ahead(std::span<const uint32_t> rows, const uint8_t* goes_left,
+                                      const std::shared_ptr<const NumberGrid>& grid) const;
   // Puts rows on another grid.
   void write(std::span<const uint32_t> rows, const NumberGrid& grid);
 
@@ -55,6 +58,8 @@ class NumberRows {
   template <class Chosen, class Value>
   void find_quantile(std::span<const uint32_t> ordered, const Chosen& chosen, NumberSums& sums,
                      const Value& value) const;
+  std::pair<Side, Side> sides_of(std::span<const uint32_t> rows, const uint8_t* goes_left,
+                                 const std::shared_ptr<const NumberGrid>& grid, NumberSums (&sides)[2]) const;
   template <class Chosen>
   Side measure_on(std::span<const uint32_t> rows, const Chosen& chosen, NumberSums sums) const;
 

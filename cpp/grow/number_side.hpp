@@ -16,7 +16,7 @@ struct NumberSums {
   explicit NumberSums(size_t count = 1) : sums(count + 1, 0.0), outputs(count) {}
 
   int64_t rows = 0;
-  std::vector<double> sums;  // weight, and weight times value of each output
+  Sums sums;  // weight, and weight times value of each output
   Outputs outputs;
   double report = 0;
   std::optional<double> quantile;  // what is predicted where ranks decide
@@ -26,13 +26,16 @@ struct NumberSums {
 inline Side number_side(NumberSums sums, std::shared_ptr<const NumberGrid> grid) {
   for (size_t j = 0; j < sums.outputs.size(); ++j) {
     OutputFacts& output = sums.outputs[j];
-    const double found = sums.quantile ? *sums.quantile : grid->number(sums.sums[j + 1] / sums.sums[0], j, output);
-    output.value = output.is_constant() ? output.low : found;
+    if (output.is_constant()) {
+      output.value = output.low;
+    } else {
+      output.value = sums.quantile ? *sums.quantile : grid->number(sums.sums[j + 1] / sums.sums[0], j, output);
+    }
   }
   Side side;
   side.rows = sums.rows;
   side.sums = std::move(sums.sums);
-  side.numbers = std::make_shared<NumberFacts>(NumberFacts{std::move(sums.outputs), sums.report, std::move(grid)});
+  side.numbers = NumberFacts{std::move(sums.outputs), sums.report, std::move(grid)};
   return side;
 }
 

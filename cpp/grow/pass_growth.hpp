@@ -30,7 +30,7 @@ class PassGrowth {
  protected:
   // The place of a node of the last replay.
   int32_t place_of(int32_t node) {
-    place_of_.resize(grower_->size(), -1);
+    place_of_.resize(to_size(grower_->size()), -1);
     if (node == 0) return place_of_[0] = 0;
     if (place_of_[to_size(node)] >= 0) return place_of_[to_size(node)];
     const Node& here = grower_->node(node);

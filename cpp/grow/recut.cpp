@@ -8,14 +8,11 @@ namespace boscage {
 ProposalGrower::ProposalGrower(const Target& target, const AnyCriterion& criterion, const Limits& limits, Order order)
     : rows_(target, criterion), criterion_(criterion), limits_(limits), grower_(rows_.total(), limits, order) {
   if (target.is_numbers()) throw std::invalid_argument("proposals from outside are measured for classes only.");
-  weighted_.resize(target.label.size());
-  for (uint32_t row = 0; row < target.label.size(); ++row)
-    weighted_[row] = {rows_.weight(row), static_cast<uint32_t>(target.label[row])};
 }
 
 bool ProposalGrower::measure(std::span<const uint32_t> rows, std::span<const double> scores, const Offer& offer,
                              Measured& out) {
-  const NodeCutter cutter(rows, weighted_, rows_.classes(), criterion_, limits_);
+  const NodeCutter cutter(rows, rows_.target(), criterion_, limits_);
   double threshold = offer.threshold;
   if (std::isnan(threshold)) {
     const CutPlace place = cutter.find(scores, cut_scratch_);
@@ -77,7 +74,7 @@ const std::vector<uint32_t>& ProposalGrower::left_rows(int32_t node) const {
     const Node& child = grower_.node(node);
     return candidates_.at(child.parent).triple.left_rows[child.is_right ? 2 : 1];
   }
-  const bool is_triple = grower_.node(node).proposal.tests.size() == 3;
+  const bool is_triple = grower_.node(node).tests == 3;
   return (is_triple ? known->second.triple : known->second.single).left_rows[0];
 }
 

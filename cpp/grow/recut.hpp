@@ -55,7 +55,6 @@ class ProposalGrower {
   AnyCriterion criterion_;
   Limits limits_;
   Grower grower_;
-  std::vector<WeightedRow> weighted_;
   std::map<int32_t, Candidates> candidates_;
   std::vector<uint32_t> scratch_;
   CutScratch cut_scratch_;

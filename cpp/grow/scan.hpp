@@ -211,13 +211,12 @@ template <class Criterion>
 Best scan_groups(const Criterion& criterion, const Groups& groups, std::span<const uint32_t> sequence,
                  const NodeView& node, const Start& start, std::vector<double>& scratch) {
   Best best;
-  using Sums = typename Criterion::Target;
   const int k = node.size();
   scratch.assign(2 * to_size(k), 0.0);
   double *left = scratch.data(), *right = left + k;
   std::copy(start.left.begin(), start.left.end(), left);
   for (int c = 0; c < k; ++c) right[c] = node.total[to_size(c)] - left[c];
-  double weight = Sums::weight(left, k);
+  double weight = Criterion::Target::weight(left, k);
   int64_t rows = start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
   const auto last = static_cast<int64_t>(sequence.empty() ? groups.counts.size() : sequence.size());
@@ -230,7 +229,7 @@ Best scan_groups(const Criterion& criterion, const Groups& groups, std::span<con
       left[c] += added[c];
       right[c] -= added[c];
     }
-    weight += Sums::weight(added, k);
+    weight += Criterion::Target::weight(added, k);
     if (rows >= node.rows) break;
     if (rows < node.min_samples_leaf || node.rows - rows < node.min_samples_leaf || weight < node.min_weight_leaf ||
         weight > heaviest_left)

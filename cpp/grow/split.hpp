@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "base/index.hpp"
+#include "base/inline_vector.hpp"
 #include "data/number_grid.hpp"
 
 namespace boscage {
@@ -32,11 +33,14 @@ inline bool has_category(const std::vector<uint8_t>& categories, int64_t categor
   return byte < categories.size() && ((categories[byte] >> (category % 8)) & 1) != 0;
 }
 
+// Of one output or two classes in place.
+using Sums = InlineVector<double, 2>;
+
 // One side of a test as measured by the engine.
 struct Side {
   int64_t rows = 0;
-  std::vector<double> sums;  // class weights; or weight, then weight times value of each output
-  std::shared_ptr<const NumberFacts> numbers = nullptr;  // null for classes
+  Sums sums;  // class weights; or weight, then weight times value of each output
+  std::optional<NumberFacts> numbers = std::nullopt;  // nothing for classes
 
   double weight() const { return numbers ? sums[0] : std::accumulate(sums.begin(), sums.end(), 0.0); }
   // Is there nothing left to tell apart?

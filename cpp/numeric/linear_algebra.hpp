@@ -7,14 +7,16 @@
 #include <functional>
 #include <vector>
 
+#include "base/array.hpp"
+
 namespace boscage {
 
 // Asked every few thousand operations; after true the answer may be half done.
 using IsOver = std::function<bool()>;
 
 struct Eigen {
-  std::vector<double> values;   // from largest to smallest
-  std::vector<double> vectors;  // row i belongs to values[i]
+  Array<double> values;   // from largest to smallest
+  Array<double> vectors;  // row i belongs to values[i]
 };
 
 // All eigenpairs of a symmetric matrix, by Jacobi rotations.

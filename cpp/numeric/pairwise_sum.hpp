@@ -89,12 +89,16 @@ class PairwiseSum {
   int64_t next_ = 0;
 };
 
+// Blocks of so many numbers that are summed before they are reduced: many, for threads to share, while their sums are
+// small.
+inline int64_t blocks_at_once(int threads, size_t numbers) {
+  return std::max<int64_t>(4 * threads, std::min<int64_t>(64, (1 << 18) / static_cast<int64_t>(numbers + 1)));
+}
+
 // Sums over the blocks of some rows, reduced as far as they are neighbours: add(begin, end, thread, sums) of a block.
 template <class Add>
 PairwiseSum sum_rows(int64_t rows, int64_t first_block, size_t size, Pool& pool, const Control& control, Add add) {
-  // Blocks that are summed before they are reduced: many, for threads to share, while their sums are small.
-  const int64_t blocks = block_count(rows), few = 4 * pool.threads();
-  const int64_t round = std::max(few, std::min<int64_t>(64, (1 << 18) / static_cast<int64_t>(size + 1)));
+  const int64_t blocks = block_count(rows), round = blocks_at_once(pool.threads(), size);
   PairwiseSum sum(first_block);
   for (int64_t first = 0; first < blocks; first += round) {
     std::vector<std::vector<double>> slots(to_size(std::min(round, blocks - first)));

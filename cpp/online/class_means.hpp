@@ -5,9 +5,8 @@
 #pragma once
 
 #include <utility>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/hashed_weights.hpp"
 #include "online/scaling.hpp"
 #include "online/state/fields.hpp"
@@ -26,8 +25,8 @@ class MeanRows {
   friend class ClassMeans;
   int64_t size_ = 0, length_ = 0;
   bool dense_ = true;
-  Floats values_;                                                // dense: size x length, padded
-  std::vector<std::vector<std::pair<int32_t, float>>> entries_;  // sparse
+  Floats values_;                                    // dense: size x length, padded
+  Array<Array<std::pair<int32_t, float>>> entries_;  // sparse
 };
 
 class ClassMeans {
@@ -37,18 +36,17 @@ class ClassMeans {
 
   void append(int64_t count);
   void add(int32_t label, const RawRow& raw, const Row& row, double weight);
-  double weight(int32_t label) const { return weights_[to_size(label)]; }
+  double weight(int32_t label) const { return weights_[label]; }
 
   // Moves a dense row from one class to another by the difference of their means.
   void shift(int32_t from, int32_t to, RawRow& raw) const;
   // A made-up sparse row of a class: each feature of the class's mean is present by chance, so that rows made in this
   // way have that mean. `size` is the usual size of a scaled entry: |mean| / size is the chance of a feature, and its
   // value then +-size (the mean itself where that is larger). Length 1, with the constant; equal draws, equal rows.
-  Row draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values,
-               std::vector<int32_t>& indices) const;
-  MeanRows rows(const std::vector<int32_t>& labels, const Scaling& scaling) const;
+  Row draw_row(int32_t label, float size, uint64_t seed, uint64_t draw, Floats& values, Array<int32_t>& indices) const;
+  MeanRows rows(const Array<int32_t>& labels, const Scaling& scaling) const;
   // Variance within classes of every scaled column, kept away from zero by a share of their mean.
-  std::vector<float> variance(const Scaling& scaling, double share) const;
+  Array<float> variance(const Scaling& scaling, double share) const;
 
   void save(Archive& archive) const;
   void load(Reader& reader, int64_t classes);
@@ -57,10 +55,10 @@ class ClassMeans {
  private:
   int64_t features_ = 0;
   bool dense_ = true;
-  std::vector<double> weights_;  // per class
-  std::vector<double> means_;    // dense: classes x features
-  std::vector<double> spread_;   // dense: squared deviations within classes; sparse: squares of scaled entries
-  std::vector<HashedSums> sums_;
+  Array<double> weights_;  // per class
+  Array<double> means_;    // dense: classes x features
+  Array<double> spread_;   // dense: squared deviations within classes; sparse: squares of scaled entries
+  Array<HashedSums> sums_;
 };
 
 }  // namespace boscage::online

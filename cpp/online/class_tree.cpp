@@ -5,7 +5,7 @@
 #include <deque>
 #include <numeric>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -27,7 +27,7 @@ void normalise(Floats& direction) {
 
 }  // namespace
 
-void ClassTree::rebuild(const std::vector<int32_t>& labels, const ClassMeans& means, const Scaling& scaling) {
+void ClassTree::rebuild(const Array<int32_t>& labels, const ClassMeans& means, const Scaling& scaling) {
   nodes_.assign(1, Node{});
   links_.assign(1, Link{});
   routers_.clear();
@@ -38,41 +38,40 @@ void ClassTree::rebuild(const std::vector<int32_t>& labels, const ClassMeans& me
 void ClassTree::insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling) {
   int32_t node = 0;
   uint64_t path = 1;
-  while (nodes_[to_size(node)].router >= 0) {
-    const Node& here = nodes_[to_size(node)];
+  while (nodes_[node].router >= 0) {
+    const Node& here = nodes_[node];
     const bool right = routers_.margin(row, here.router) > 0;
     node = right ? here.right : here.left;
     path = child_path(path, right);
   }
-  auto labels = nodes_[to_size(node)].labels;
+  auto labels = nodes_[node].labels;
   labels.push_back(label);
   place(node, labels);
-  if (signed_size(labels) <= 2 * constants_.leaf_size) return;
+  if (labels.size() <= 2 * constants_.leaf_size) return;
   grow(node, path, labels, means, scaling);
 }
 
-void ClassTree::place(int32_t node, const std::vector<int32_t>& labels) {
-  nodes_[to_size(node)].labels = labels;
+void ClassTree::place(int32_t node, const Array<int32_t>& labels) {
+  nodes_[node].labels = labels;
   for (int32_t label : labels) {
-    if (to_size(label) >= leaf_of_.size()) leaf_of_.resize(to_size(label) + 1, -1);
-    leaf_of_[to_size(label)] = node;
+    if (label >= leaf_of_.size()) leaf_of_.resize(label + 1, -1);
+    leaf_of_[label] = node;
   }
 }
 
-void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& labels, const ClassMeans& means,
+void ClassTree::grow(int32_t node, uint64_t path, const Array<int32_t>& labels, const ClassMeans& means,
                      const Scaling& scaling) {
   const MeanRows rows = means.rows(labels, scaling);
-  const std::vector<float> variance =
-      means.variance(scaling, dense_ ? constants_.dense_floor : constants_.sparse_floor);
-  std::vector<int32_t> all(labels.size());
+  const Array<float> variance = means.variance(scaling, dense_ ? constants_.dense_floor : constants_.sparse_floor);
+  Array<int32_t> all(labels.size());
   std::iota(all.begin(), all.end(), 0);
   std::deque<Growth> waiting;
   waiting.push_back({node, path, std::move(all)});
   for (; !waiting.empty(); waiting.pop_front()) {
     const Growth& here = waiting.front();
-    if (signed_size(here.members) <= constants_.leaf_size) {
-      std::vector<int32_t> own;
-      for (int32_t member : here.members) own.push_back(labels[to_size(member)]);
+    if (here.members.size() <= constants_.leaf_size) {
+      Array<int32_t> own;
+      for (int32_t member : here.members) own.push_back(labels[member]);
       place(here.node, own);
       continue;
     }
@@ -81,7 +80,7 @@ void ClassTree::grow(int32_t node, uint64_t path, const std::vector<int32_t>& la
     routers_.append();
     start_router(router, halves, rows, variance);
     split(here.node, router);
-    const Link children = links_[to_size(here.node)];
+    const Link children = links_[here.node];
     waiting.push_back({children.left, child_path(here.path, false), std::move(halves.left)});
     waiting.push_back({children.right, child_path(here.path, true), std::move(halves.right)});
   }
@@ -91,21 +90,21 @@ void ClassTree::split(int32_t node, int32_t router) {
   const auto first = static_cast<int32_t>(nodes_.size());
   nodes_.resize(nodes_.size() + 2);
   links_.resize(nodes_.size());
-  Node& here = nodes_[to_size(node)];
+  Node& here = nodes_[node];
   here.left = first;
   here.right = first + 1;
   here.router = router;
   here.labels = {};
-  links_[to_size(node)] = {router, first, first + 1};
-  nodes_[to_size(first)].parent = nodes_[to_size(first) + 1].parent = node;
+  links_[node] = {router, first, first + 1};
+  nodes_[first].parent = nodes_[first + 1].parent = node;
 }
 
-ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const {
+ClassTree::Halves ClassTree::halve(const Array<int32_t>& members, uint64_t path, const MeanRows& means) const {
   const auto count = static_cast<float>(members.size());
-  const auto length = to_size(means.length());
+  const auto length = means.length();
   Halves out;
   out.direction.resize(length);
-  for (size_t j = 0; j < length; ++j) out.direction[j] = static_cast<float>(uniform(seed_, path, j)) - 0.5f;
+  for (int64_t j = 0; j < length; ++j) out.direction[j] = static_cast<float>(uniform(seed_, path, j)) - 0.5f;
   Floats centre(length, 0.0f), next(length);
   for (int32_t member : members) means.add_to(member, 1.0f / count, centre);
   for (int64_t round = 0; round < constants_.power_rounds; ++round) {
@@ -117,34 +116,34 @@ ClassTree::Halves ClassTree::halve(const std::vector<int32_t>& members, uint64_t
       means.add_to(member, coefficient, next);
       sum += coefficient;
     }
-    for (size_t j = 0; j < length; ++j) next[j] -= sum * centre[j];
+    for (int64_t j = 0; j < length; ++j) next[j] -= sum * centre[j];
     normalise(next);
     std::swap(out.direction, next);
   }
-  const size_t half = members.size() / 2;
-  std::vector<std::pair<float, int32_t>> order(members.size());
+  const int64_t half = members.size() / 2;
+  Array<std::pair<float, int32_t>> order(members.size());
   for (int64_t round = 0; round < constants_.halving_rounds; ++round) {
-    for (size_t i = 0; i < members.size(); ++i) {
+    for (int64_t i = 0; i < members.size(); ++i) {
       const float at = means.project(members[i], out.direction);
       order[i] = {std::isfinite(at) ? at : 0.0f, members[i]};
     }
     std::sort(order.begin(), order.end());
     std::fill(out.direction.begin(), out.direction.end(), 0.0f);
-    for (size_t i = 0; i < order.size(); ++i) {
+    for (int64_t i = 0; i < order.size(); ++i) {
       const auto share = static_cast<float>(i < half ? half : order.size() - half);
       means.add_to(order[i].second, (i < half ? -1.0f : 1.0f) / share, out.direction);
     }
   }
-  for (size_t i = 0; i < order.size(); ++i) (i < half ? out.left : out.right).push_back(order[i].second);
+  for (int64_t i = 0; i < order.size(); ++i) (i < half ? out.left : out.right).push_back(order[i].second);
   return out;
 }
 
 // A discriminant in one dimension: the difference of the halves over the variance within classes and halves.
 void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRows& means,
-                             const std::vector<float>& variance) {
+                             const Array<float>& variance) {
   Floats direction = halves.direction;
   double noise = 0;
-  for (size_t j = 0; j < direction.size(); ++j) {
+  for (int64_t j = 0; j < direction.size(); ++j) {
     direction[j] /= variance[j];
     noise += static_cast<double>(direction[j]) * static_cast<double>(direction[j]) * static_cast<double>(variance[j]);
   }
@@ -163,12 +162,12 @@ void ClassTree::start_router(int32_t router, const Halves& halves, const MeanRow
   const double spread = (square[0] + square[1]) / 2 + noise;
   if (!(spread > 0) || !std::isfinite(spread)) return;
   const double factor = (middle[1] - middle[0]) / spread;
-  std::vector<std::pair<int32_t, float>> weights;
-  for (size_t j = 0; j < direction.size(); ++j) {
+  Array<std::pair<int32_t, float>> weights;
+  for (int64_t j = 0; j < direction.size(); ++j) {
     const auto weight = static_cast<float>(factor * static_cast<double>(direction[j]));
     if (weight != 0) weights.emplace_back(static_cast<int32_t>(j), weight);
   }
-  const auto kept = to_size(constants_.sparse_start);
+  const auto kept = constants_.sparse_start;
   if (!dense_ && weights.size() > kept) {
     std::nth_element(weights.begin(), weights.begin() + constants_.sparse_start, weights.end(),
                      [](const auto& a, const auto& b) {
@@ -186,9 +185,9 @@ int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate
   const auto skip = static_cast<float>(constants_.router_skip);
   const auto epsilon = static_cast<float>(constants_.start_square);
   int64_t moved = 0;
-  int32_t child = leaf_of_[to_size(label)];
-  for (int32_t node = nodes_[to_size(child)].parent; node >= 0; child = node, node = nodes_[to_size(node)].parent) {
-    const Node& here = nodes_[to_size(node)];
+  int32_t child = leaf_of_[label];
+  for (int32_t node = nodes_[child].parent; node >= 0; child = node, node = nodes_[node].parent) {
+    const Node& here = nodes_[node];
     const float target = here.right == child ? 1.0f : 0.0f;
     const float gradient = sigmoid(routers_.margin(row, here.router)) - target;
     if (std::fabs(gradient) < skip) continue;
@@ -199,14 +198,14 @@ int64_t ClassTree::train(const Row& row, int32_t label, float weight, float rate
 }
 
 void ClassTree::prefetch(int32_t label) const {
-  int32_t node = leaf_of_[to_size(label)];
-  for (node = nodes_[to_size(node)].parent; node >= 0; node = nodes_[to_size(node)].parent) {
-    routers_.prefetch(nodes_[to_size(node)].router);
+  int32_t node = leaf_of_[label];
+  for (node = nodes_[node].parent; node >= 0; node = nodes_[node].parent) {
+    routers_.prefetch(nodes_[node].router);
   }
 }
 
 void ClassTree::narrow(int64_t width, BeamStep& step) {
-  const size_t count = step.nodes.size();
+  const int64_t count = step.nodes.size();
   if (static_cast<int64_t>(count) <= width) return;
   step.keys.resize(count);
   sortable_keys(step.scores.data(), static_cast<int64_t>(count), step.keys.data());
@@ -215,21 +214,21 @@ void ClassTree::narrow(int64_t width, BeamStep& step) {
   for (const uint32_t key : step.keys) above += key > least, equal += key == least;
   int32_t last = INT32_MAX;  // of those with the least score, the largest node number kept
   if (above + equal > width) {
-    std::vector<int32_t> tied;
-    for (size_t i = 0; i < count; ++i)
+    Array<int32_t> tied;
+    for (int64_t i = 0; i < count; ++i)
       if (step.keys[i] == least) tied.push_back(step.nodes[i]);
     std::nth_element(tied.begin(), tied.begin() + (width - above - 1), tied.end());
-    last = tied[to_size(width - above - 1)];
+    last = tied[width - above - 1];
   }
-  size_t kept = 0;
+  int64_t kept = 0;
   const uint32_t* keys = step.keys.data();
   int32_t* nodes = step.nodes.data();
   float* scores = step.scores.data();
-  for (size_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const int32_t node = nodes[i];
     nodes[kept] = node;
     scores[kept] = scores[i];
-    kept += to_size((keys[i] > least) | ((keys[i] == least) & (node <= last)));
+    kept += (keys[i] > least) | ((keys[i] == least) & (node <= last));
   }
   step.nodes.resize(kept);
   step.scores.resize(kept);
@@ -241,16 +240,16 @@ void ClassTree::start(Beam& beam) const {
 }
 
 bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& step) const {
-  const size_t here = beam.nodes.size();
+  const int64_t here = beam.nodes.size();
   step.nodes.resize(2 * here);
   step.scores.resize(2 * here);
   for (auto* list : {&step.routers, &step.left, &step.right}) list->resize(here);
   step.parent_scores.resize(here);
   step.margins.resize(here);
-  size_t count = 0, leaves = 0;  // written without a branch: leaves and inner nodes mix on the last levels
-  for (size_t i = 0; i < here; ++i) {
+  int64_t count = 0, leaves = 0;  // written without a branch: leaves and inner nodes mix on the last levels
+  for (int64_t i = 0; i < here; ++i) {
     const int32_t node = beam.nodes[i];
-    const Link link = links_[to_size(node)];
+    const Link link = links_[node];
     const float score = beam.scores[i];
     step.nodes[leaves] = node;
     step.scores[leaves] = score;
@@ -267,7 +266,7 @@ bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& ste
   branch_scores(step.parent_scores.data(), step.margins.data(), static_cast<int64_t>(count),
                 step.scores.data() + leaves);
   int32_t* nodes = step.nodes.data() + leaves;
-  for (size_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     nodes[2 * i] = step.left[i];
     nodes[2 * i + 1] = step.right[i];
   }
@@ -279,24 +278,24 @@ bool ClassTree::descend(const Row& row, int64_t width, Beam& beam, BeamStep& ste
   return true;
 }
 
-void ClassTree::append_labels(const Beam& beam, std::vector<int32_t>& labels) const {
-  for (const int32_t node : beam.nodes) __builtin_prefetch(&nodes_[to_size(node)].labels);
-  for (const int32_t node : beam.nodes) __builtin_prefetch(nodes_[to_size(node)].labels.data());
+void ClassTree::append_labels(const Beam& beam, Array<int32_t>& labels) const {
+  for (const int32_t node : beam.nodes) __builtin_prefetch(&nodes_[node].labels);
+  for (const int32_t node : beam.nodes) __builtin_prefetch(nodes_[node].labels.data());
   for (const int32_t node : beam.nodes) {
-    const auto& own = nodes_[to_size(node)].labels;
+    const auto& own = nodes_[node].labels;
     labels.insert(labels.end(), own.begin(), own.end());
   }
 }
 
 void ClassTree::save(Archive& archive, const std::string& name, bool resume) const {
-  std::vector<int32_t> left, right, router, labels;
-  std::vector<int64_t> offsets{0};
+  Array<int32_t> left, right, router, labels;
+  Array<int64_t> offsets{0};
   for (const Node& node : nodes_) {
     left.push_back(node.left);
     right.push_back(node.right);
     router.push_back(node.router);
     labels.insert(labels.end(), node.labels.begin(), node.labels.end());
-    offsets.push_back(signed_size(labels));
+    offsets.push_back(labels.size());
   }
   archive[name + ".left"] = std::move(left);
   archive[name + ".right"] = std::move(right);
@@ -306,17 +305,17 @@ void ClassTree::save(Archive& archive, const std::string& name, bool resume) con
   routers_.save(archive, name + ".routers", resume);
 }
 
-void ClassTree::load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume) {
+void ClassTree::load(Reader& reader, const std::string& name, const Array<int32_t>& known, bool resume) {
   const auto left = reader.take<int32_t>(name + ".left");
-  const auto count = signed_size(left);
+  const auto count = left.size();
   const auto right = reader.take<int32_t>(name + ".right", count);
   const auto router = reader.take<int32_t>(name + ".router", count);
   const auto offsets = reader.take_offsets(name + ".label_offsets", count);
   const auto labels = reader.take_index<int32_t>(name + ".labels", offsets.back(), 0, INT32_MAX);
-  nodes_.assign(to_size(count), Node{});
+  nodes_.assign(count, Node{});
   leaf_of_.clear();
   int32_t routers = 0;
-  for (size_t at = 0; at < nodes_.size(); ++at) {
+  for (int64_t at = 0; at < nodes_.size(); ++at) {
     Node& node = nodes_[at];
     node.router = router[at];
     if (node.router >= 0) ++routers;
@@ -325,8 +324,8 @@ void ClassTree::load(Reader& reader, const std::string& name, const std::vector<
       if (leaf ? child != -1 : (child <= static_cast<int32_t>(at) || child >= count)) {
         throw BadState("the state's array '" + name + ".left' or '.right' holds a wrong node");
       }
-      if (!leaf && nodes_[to_size(child)].parent >= 0) throw BadState("'" + name + "' is not a tree");
-      if (!leaf) nodes_[to_size(child)].parent = static_cast<int32_t>(at);
+      if (!leaf && nodes_[child].parent >= 0) throw BadState("'" + name + "' is not a tree");
+      if (!leaf) nodes_[child].parent = static_cast<int32_t>(at);
     }
     node.left = left[at];
     node.right = right[at];
@@ -341,14 +340,14 @@ void ClassTree::load(Reader& reader, const std::string& name, const std::vector<
 
 // What load could not see node by node: one root, and every router used once.
 void ClassTree::check_shape() const {
-  size_t inner = 0;
+  int64_t inner = 0;
   for (const Node& node : nodes_) inner += node.router >= 0 ? 1 : 0;
-  std::vector<bool> used(inner, false);
-  for (size_t at = 0; at < nodes_.size(); ++at) {
+  Array<bool> used(inner, false);
+  for (int64_t at = 0; at < nodes_.size(); ++at) {
     const Node& node = nodes_[at];
     if ((node.parent < 0) != (at == 0)) throw BadState("a class tree of the state is not connected");
     if (node.router < 0) continue;
-    const auto router = to_size(node.router);
+    const auto router = node.router;
     if (router >= inner || used[router]) throw BadState("a class tree of the state names a wrong router");
     if (!node.labels.empty()) throw BadState("an inner node of the state holds classes");
     used[router] = true;
@@ -356,18 +355,18 @@ void ClassTree::check_shape() const {
 }
 
 // Every known class in exactly one leaf; finds the leaves of the classes on the way.
-void ClassTree::check_labels(const std::vector<int32_t>& known) {
+void ClassTree::check_labels(const Array<int32_t>& known) {
   if (nodes_.empty()) return;
   const int32_t most = known.empty() ? -1 : *std::max_element(known.begin(), known.end());
-  leaf_of_.assign(to_size(most + 1), -2);
-  for (int32_t label : known) leaf_of_[to_size(label)] = -1;
-  size_t placed = 0;
-  for (size_t at = 0; at < nodes_.size(); ++at) {
+  leaf_of_.assign(most + 1, -2);
+  for (int32_t label : known) leaf_of_[label] = -1;
+  int64_t placed = 0;
+  for (int64_t at = 0; at < nodes_.size(); ++at) {
     for (int32_t label : nodes_[at].labels) {
-      if (label > most || leaf_of_[to_size(label)] != -1) {
+      if (label > most || leaf_of_[label] != -1) {
         throw BadState("a class tree of the state holds an unknown or repeated class");
       }
-      leaf_of_[to_size(label)] = static_cast<int32_t>(at);
+      leaf_of_[label] = static_cast<int32_t>(at);
       ++placed;
     }
   }

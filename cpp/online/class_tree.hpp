@@ -6,9 +6,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/class_means.hpp"
 #include "online/constants.hpp"
 #include "online/routers.hpp"
@@ -17,16 +16,16 @@ namespace boscage::online {
 
 // A search under way: the nodes of a level with their path scores.
 struct Beam {
-  std::vector<int32_t> nodes;
+  Array<int32_t> nodes;
   Floats scores;
   int64_t routers_read = 0;  // since the beam was made
 };
 
 // Work space of a step of the search, shared by many beams.
 struct BeamStep {
-  std::vector<int32_t> nodes, routers, left, right;
+  Array<int32_t> nodes, routers, left, right;
   Floats scores, parent_scores, margins;
-  std::vector<uint32_t> keys;  // scores as whole numbers in the same order
+  Array<uint32_t> keys;  // scores as whole numbers in the same order
 };
 
 class ClassTree {
@@ -40,10 +39,10 @@ class ClassTree {
         routers_(scaling.stride(), scaling.centred()) {}
 
   bool empty() const { return nodes_.empty(); }
-  int64_t size() const { return signed_size(nodes_); }
+  int64_t size() const { return nodes_.size(); }
 
   // Forgets everything and builds anew over `labels`.
-  void rebuild(const std::vector<int32_t>& labels, const ClassMeans& means, const Scaling& scaling);
+  void rebuild(const Array<int32_t>& labels, const ClassMeans& means, const Scaling& scaling);
   // A class met after the last build joins the leaf its first row reaches.
   void insert(int32_t label, const Row& row, const ClassMeans& means, const Scaling& scaling);
   // One logistic step towards the label's side for every router above its leaf; returns how many moved.
@@ -52,18 +51,18 @@ class ClassTree {
   // Many rows may descend together, so that a level's routers are read while they are near.
   void start(Beam& beam) const;
   bool descend(const Row& row, int64_t width, Beam& beam, BeamStep& step) const;
-  void append_labels(const Beam& beam, std::vector<int32_t>& labels) const;
+  void append_labels(const Beam& beam, Array<int32_t>& labels) const;
   // Asks for what `train` will touch, to be near when it does.
   void prefetch(int32_t label) const;
 
   void save(Archive& archive, const std::string& name, bool resume) const;
-  void load(Reader& reader, const std::string& name, const std::vector<int32_t>& known, bool resume);
+  void load(Reader& reader, const std::string& name, const Array<int32_t>& known, bool resume);
   int64_t bytes() const;
 
  private:
   struct Node {
     int32_t parent = -1, left = -1, right = -1, router = -1;
-    std::vector<int32_t> labels;  // leaves only
+    Array<int32_t> labels;  // leaves only
   };
   // What the search reads of a node, and nothing else: a whole tree of them stays near.
   struct Link {
@@ -73,32 +72,31 @@ class ClassTree {
   struct Growth {
     int32_t node = 0;
     uint64_t path = 1;
-    std::vector<int32_t> members;  // positions in MeanRows
+    Array<int32_t> members;  // positions in MeanRows
   };
   struct Halves {
     Floats direction;
-    std::vector<int32_t> left, right;  // positions in MeanRows
+    Array<int32_t> left, right;  // positions in MeanRows
   };
 
   // All labels go below a node. Level by level: the routers of a level lie side by side.
-  void grow(int32_t node, uint64_t path, const std::vector<int32_t>& labels, const ClassMeans& means,
-            const Scaling& scaling);
+  void grow(int32_t node, uint64_t path, const Array<int32_t>& labels, const ClassMeans& means, const Scaling& scaling);
   void split(int32_t node, int32_t router);
   // Keeps the `width` best of the next level, ties by node number, in the order they stand in.
   static void narrow(int64_t width, BeamStep& step);
-  Halves halve(const std::vector<int32_t>& members, uint64_t path, const MeanRows& means) const;
-  void start_router(int32_t router, const Halves& halves, const MeanRows& means, const std::vector<float>& variance);
-  void place(int32_t node, const std::vector<int32_t>& labels);
-  void check_labels(const std::vector<int32_t>& known);
+  Halves halve(const Array<int32_t>& members, uint64_t path, const MeanRows& means) const;
+  void start_router(int32_t router, const Halves& halves, const MeanRows& means, const Array<float>& variance);
+  void place(int32_t node, const Array<int32_t>& labels);
+  void check_labels(const Array<int32_t>& known);
   void check_shape() const;
 
   Constants constants_;
   int32_t constant_ = 0;  // position of the constant in a weight vector
   bool dense_ = true;
   uint64_t seed_ = 0;
-  std::vector<Node> nodes_;
-  std::vector<Link> links_;       // by node
-  std::vector<int32_t> leaf_of_;  // by class; -1 unknown
+  Array<Node> nodes_;
+  Array<Link> links_;       // by node
+  Array<int32_t> leaf_of_;  // by class; -1 unknown
   Routers routers_;
 };
 

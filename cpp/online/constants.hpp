@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/array.hpp"
 
 namespace boscage::online {
 
@@ -29,14 +30,14 @@ struct Constants {
   int64_t sparse_start = 2048;    // largest coefficients kept when a sparse router starts
 
   static constexpr int64_t n_numbers = 10, n_integers = 7;
-  std::vector<double> numbers() const {
+  Array<double> numbers() const {
     return {start_square, skip_below,   create_above, router_rate, router_skip,
             dense_floor,  sparse_floor, regrow,       patience,    note_share};
   }
-  std::vector<int64_t> integers() const {
+  Array<int64_t> integers() const {
     return {probes, average_power, leaf_size, rebuild_until, power_rounds, halving_rounds, sparse_start};
   }
-  static Constants from(const std::vector<double>& n, const std::vector<int64_t>& i) {
+  static Constants from(const Array<double>& n, const Array<int64_t>& i) {
     return {n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], i[0], i[1], i[2], i[3], i[4], i[5], i[6]};
   }
 

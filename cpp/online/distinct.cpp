@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -28,22 +28,24 @@ struct Key {
   int64_t row = 0;
 };
 
-std::vector<std::pair<int64_t, double>> entries(const Batch& batch, int64_t row) {
-  std::vector<std::pair<int64_t, double>> out;
+Array<std::pair<int64_t, double>> entries(const Batch& batch, int64_t row) {
+  Array<std::pair<int64_t, double>> out;
   for_entries(batch, row, [&](int64_t column, double value) { out.emplace_back(column, value); });
   return out;
 }
 
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+
 }  // namespace
 
 DistinctRows distinct_rows(const Batch& batch, const int32_t* labels, const double* weights) {
-  std::vector<Key> keys;
-  keys.reserve(to_size(batch.rows));
+  Array<Key> keys;
+  keys.reserve(batch.rows);
   for (int64_t row = 0; row < batch.rows; ++row) {
     if (weights != nullptr && !(weights[row] > 0)) continue;
-    uint64_t hash = mix(static_cast<uint64_t>(labels[row]) + 0x9e3779b97f4a7c15ULL);
+    uint64_t hash = mix(static_cast<uint64_t>(labels[row]) + kGolden);
     for_entries(batch, row, [&](int64_t column, double value) {
-      hash = mix(hash ^ std::bit_cast<uint64_t>(value)) + 0x9e3779b97f4a7c15ULL * static_cast<uint64_t>(column + 1);
+      hash = mix(hash ^ std::bit_cast<uint64_t>(value)) + kGolden * static_cast<uint64_t>(column + 1);
     });
     keys.push_back({mix(hash), labels[row], row});
   }
@@ -54,15 +56,15 @@ DistinctRows distinct_rows(const Batch& batch, const int32_t* labels, const doub
     return a.row != b.row && entries(batch, a.row) < entries(batch, b.row);
   });
   DistinctRows out;
-  std::vector<double> own;
-  for (size_t i = 0; i < keys.size();) {
-    size_t end = i + 1;
+  Array<double> own;
+  for (int64_t i = 0; i < keys.size();) {
+    int64_t end = i + 1;
     while (end < keys.size() && keys[end].hash == keys[i].hash && keys[end].label == keys[i].label &&
            entries(batch, keys[end].row) == entries(batch, keys[i].row)) {
       ++end;
     }
     own.clear();
-    for (size_t at = i; at < end; ++at) own.push_back(weights == nullptr ? 1.0 : weights[keys[at].row]);
+    for (int64_t at = i; at < end; ++at) own.push_back(weights == nullptr ? 1.0 : weights[keys[at].row]);
     std::sort(own.begin(), own.end());
     out.rows.push_back(keys[i].row);
     out.weights.push_back(std::accumulate(own.begin(), own.end(), 0.0));

@@ -5,15 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "online/rows.hpp"
 
 namespace boscage::online {
 
 struct DistinctRows {
-  std::vector<int64_t> rows;    // one row of each kind
-  std::vector<double> weights;  // of the whole kind
+  Array<int64_t> rows;    // one row of each kind
+  Array<double> weights;  // of the whole kind
 };
 
 // weights == nullptr: 1 each. Rows of weight 0 are left out.

@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
@@ -29,11 +28,11 @@ class Hashed {
   using Cell = Content;
 
   int64_t size() const { return size_; }
-  int64_t bytes() const { return static_cast<int64_t>(cells_.capacity() * sizeof(Cell)); }
+  int64_t bytes() const { return static_cast<int64_t>(to_size(cells_.capacity()) * sizeof(Cell)); }
 
   const Cell* find(int32_t feature) const {
     if (cells_.empty()) return nullptr;
-    for (size_t at = home(feature);; at = (at + 1) & (cells_.size() - 1)) {
+    for (int64_t at = home(feature);; at = (at + 1) & (cells_.size() - 1)) {
       if (cells_[at].feature == feature) return &cells_[at];
       if (cells_[at].feature < 0) return nullptr;
     }
@@ -41,11 +40,11 @@ class Hashed {
 
   // Room for `more` cells: no cell moves until that many were added.
   void reserve_more(int64_t more) {
-    const auto wanted = to_size(size_ + more);
+    const auto wanted = size_ + more;
     if (4 * wanted <= 3 * cells_.size()) return;
-    size_t capacity = 8;
+    int64_t capacity = 8;
     while (3 * capacity < 4 * wanted) capacity *= 2;
-    std::vector<Cell> old = std::move(cells_);
+    Array<Cell> old = std::move(cells_);
     cells_.assign(capacity, Cell{});
     for (const Cell& cell : old) {
       if (cell.feature >= 0) cells_[vacancy(cell.feature)] = cell;
@@ -54,7 +53,7 @@ class Hashed {
 
   // The cell of a feature, made if missing; call reserve_more first.
   Cell& get(int32_t feature) {
-    for (size_t at = home(feature);; at = (at + 1) & (cells_.size() - 1)) {
+    for (int64_t at = home(feature);; at = (at + 1) & (cells_.size() - 1)) {
       if (cells_[at].feature == feature) return cells_[at];
       if (cells_[at].feature < 0) {
         cells_[at].feature = feature;
@@ -72,8 +71,8 @@ class Hashed {
     }
   }
 
-  std::vector<Cell> sorted() const {
-    std::vector<Cell> all;
+  Array<Cell> sorted() const {
+    Array<Cell> all;
     for (const Cell& cell : cells_) {
       if (cell.feature >= 0) all.push_back(cell);
     }
@@ -82,16 +81,16 @@ class Hashed {
   }
 
  private:
-  size_t home(int32_t feature) const {
+  int64_t home(int32_t feature) const {
     return (static_cast<uint32_t>(feature) * 2654435769u >> 7) & (cells_.size() - 1);
   }
-  size_t vacancy(int32_t feature) const {
-    size_t at = home(feature);
+  int64_t vacancy(int32_t feature) const {
+    int64_t at = home(feature);
     while (cells_[at].feature >= 0) at = (at + 1) & (cells_.size() - 1);
     return at;
   }
 
-  std::vector<Cell> cells_;
+  Array<Cell> cells_;
   int64_t size_ = 0;
 };
 

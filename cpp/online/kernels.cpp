@@ -47,13 +47,13 @@ BOSCAGE_INLINE void prefetch_rows(const float* rows, int64_t stride, const int32
   for (int64_t i = first; i < end; ++i) prefetch_vector(rows + ids[i] * stride, stride);
 }
 
-constexpr std::size_t large_page = std::size_t{1} << 21;
+constexpr size_t large_page = size_t{1} << 21;
 
-std::align_val_t alignment_of(std::size_t bytes) { return std::align_val_t{bytes >= large_page ? large_page : 64}; }
+std::align_val_t alignment_of(size_t bytes) { return std::align_val_t{bytes >= large_page ? large_page : 64}; }
 
 }  // namespace
 
-void* allocate_lines(std::size_t bytes) {
+void* allocate_lines(size_t bytes) {
   void* p = ::operator new(bytes, alignment_of(bytes));
 #if defined(__linux__)
   if (bytes >= large_page) (void)madvise(p, bytes / large_page * large_page, MADV_HUGEPAGE);
@@ -61,7 +61,7 @@ void* allocate_lines(std::size_t bytes) {
   return p;
 }
 
-void free_lines(void* p, std::size_t bytes) { ::operator delete(p, alignment_of(bytes)); }
+void free_lines(void* p, size_t bytes) { ::operator delete(p, alignment_of(bytes)); }
 
 BOSCAGE_CLONES
 void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out) {

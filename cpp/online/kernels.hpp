@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <vector>
+
+#include "base/array.hpp"
+#include "base/instruction_sets.hpp"
 
 namespace boscage::online {
 
@@ -18,8 +20,8 @@ constexpr int64_t padded(int64_t n) { return (n + lanes - 1) / lanes * lanes; }
 
 // Bytes that start on a cache line; from a few megabytes on they ask for large pages, because a beam that jumps between
 // ten thousand rows would else look up the address of nearly each of them.
-void* allocate_lines(std::size_t bytes);
-void free_lines(void* p, std::size_t bytes);
+void* allocate_lines(size_t bytes);
+void free_lines(void* p, size_t bytes);
 
 // Vectors that start on a cache line: rows of a multiple of sixteen floats then never straddle one.
 template <class T>
@@ -28,11 +30,11 @@ struct AlignedAllocator {
   AlignedAllocator() = default;
   template <class U>
   AlignedAllocator(const AlignedAllocator<U>&) {}  // NOLINT: conversions between element types are the point
-  T* allocate(std::size_t n) { return static_cast<T*>(allocate_lines(n * sizeof(T))); }
-  void deallocate(T* p, std::size_t n) { free_lines(p, n * sizeof(T)); }
+  T* allocate(size_t n) { return static_cast<T*>(allocate_lines(n * sizeof(T))); }
+  void deallocate(T* p, size_t n) { free_lines(p, n * sizeof(T)); }
   bool operator==(const AlignedAllocator&) const { return true; }
 };
-using Floats = std::vector<float, AlignedAllocator<float>>;
+using Floats = Array<float, AlignedAllocator<float>>;
 
 // Asks for the beginning of a vector before it is read; the processor sees by itself how a long one goes on.
 [[gnu::always_inline]] inline void prefetch_vector(const float* values, int64_t n) {
@@ -80,47 +82,50 @@ struct Step {
 };
 
 // out[i] = x . row ids[i]; ids == nullptr means rows 0..count-1.
-void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count, float* out);
+BOSCAGE_CLONED void dots(const float* x, const float* rows, int64_t stride, const int32_t* ids, int64_t count,
+                         float* out);
 
 // out[i] = x . (row - factor * average row): the averaged weights without forming them. factors by row.
-void averaged_dots(const float* x, const float* rows, const float* averages, const float* factors, int64_t stride,
-                   const int32_t* ids, int64_t count, float* out);
+BOSCAGE_CLONED void averaged_dots(const float* x, const float* rows, const float* averages, const float* factors,
+                                  int64_t stride, const int32_t* ids, int64_t count, float* out);
 
-void adagrad(const float* x, const Step& step, float* weights, float* squares, int64_t n);
-void adagrad_averaged(const float* x, const Step& step, float* weights, float* squares, float* averages, int64_t n);
+BOSCAGE_CLONED void adagrad(const float* x, const Step& step, float* weights, float* squares, int64_t n);
+BOSCAGE_CLONED void adagrad_averaged(const float* x, const Step& step, float* weights, float* squares, float* averages,
+                                     int64_t n);
 
 // The same step of one feature for many classes: x is its value, everything else by class; a class's clock is that
 // of the step less its start.
-void adagrad_classes(float x, const float* gradients, const float* starts, const Step& step, float* weights,
-                     float* squares, float* averages, int64_t classes);
+BOSCAGE_CLONED void adagrad_classes(float x, const float* gradients, const float* starts, const Step& step,
+                                    float* weights, float* squares, float* averages, int64_t classes);
 
 // One step of size `rate` down |target - h| with gradient `gradient` * x, shortened so that the margin moves
 // by at most `limit` towards the target; scratch holds n floats. Returns the change of the margin (>= 0).
-float median_step(const float* x, const Step& step, float direction, float limit, float* weights, float* squares,
-                  float* scratch, int64_t n);
+BOSCAGE_CLONED float median_step(const float* x, const Step& step, float direction, float limit, float* weights,
+                                 float* squares, float* scratch, int64_t n);
 
 // Floats as whole numbers in the same order, and the largest number that at least k of some reach (1 <= k <= n), found
 // bit by bit: a few passes of comparisons without a branch, where sorting would guess wrong at every second one. Stops
 // at the first number that exactly k reach.
-void sortable_keys(const float* values, int64_t n, uint32_t* out);
-uint32_t threshold_of(const uint32_t* keys, int64_t n, int64_t k);
+BOSCAGE_CLONED void sortable_keys(const float* values, int64_t n, uint32_t* out);
+BOSCAGE_CLONED uint32_t threshold_of(const uint32_t* keys, int64_t n, int64_t k);
 
 // Log probabilities of both children of n nodes: out[2i] = parents[i] + log sigmoid(-margin), out[2i + 1] with +margin.
-void branch_scores(const float* parents, const float* margins, int64_t n, float* out);
+BOSCAGE_CLONED void branch_scores(const float* parents, const float* margins, int64_t n, float* out);
 
 // Replaces scores by exp(score - largest) / sum; n may be any number, scores needs no padding.
-void softmax(float* scores, int64_t n);
+BOSCAGE_CLONED void softmax(float* scores, int64_t n);
 
 // Running centre and largest deviation of every column; share = weight of the row / total weight, row included.
-void observe_columns(const double* x, double share, double* centre, double* radius, int64_t n);
+BOSCAGE_CLONED void observe_columns(const double* x, double share, double* centre, double* radius, int64_t n);
 // The scaled row (x - centre) / radius, 0 where the radius is 0, kept within +-1e6.
-void scale_columns(const double* x, const double* centre, const double* radius, float* out, int64_t n);
+BOSCAGE_CLONED void scale_columns(const double* x, const double* centre, const double* radius, float* out, int64_t n);
 
 // Adds a row to a class's mean and to the sum of squared deviations within classes.
-void add_to_mean(const double* x, double share, double spread, double* mean, double* within, int64_t n);
+BOSCAGE_CLONED void add_to_mean(const double* x, double share, double spread, double* mean, double* within, int64_t n);
 
 // y += a * x, and y += a * (x - factors * average).
-void axpy(float a, const float* x, float* y, int64_t n);
-void averaged_axpy(float a, const float* x, const float* average, const float* factors, float* y, int64_t n);
+BOSCAGE_CLONED void axpy(float a, const float* x, float* y, int64_t n);
+BOSCAGE_CLONED void averaged_axpy(float a, const float* x, const float* average, const float* factors, float* y,
+                                  int64_t n);
 
 }  // namespace boscage::online

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <stdexcept>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
@@ -45,7 +44,7 @@ void Learner::make_parts() {
 void Learner::add_classes(int64_t count) {
   if (count < 0 || classes_ + count > INT32_MAX - 1) throw std::invalid_argument("too many classes");
   classes_ += count;
-  is_known_.resize(to_size(classes_), false);
+  is_known_.resize(classes_, false);
   if (config_.lomtree) return;
   means_.append(count);
   scorers_.append(count);
@@ -96,13 +95,13 @@ void Learner::replay_row(int64_t draw, Workspace& work) {
 }
 
 void Learner::meet(int32_t label) {
-  is_known_[to_size(label)] = true;
+  is_known_[label] = true;
   if (!config_.lomtree) scorers_.start(label, clock());
   known_.insert(std::upper_bound(known_.begin(), known_.end(), label), label);
 }
 
 void Learner::learn_row(const RawRow& raw, int32_t label, double weight, bool keep, Workspace& work) {
-  const bool is_new = !is_known_[to_size(label)];
+  const bool is_new = !is_known_[label];
   if (is_new) meet(label);
   scaling_.observe(raw, weight);
   const Row row = scaling_.scale(raw, work.values, work.indices);
@@ -135,7 +134,7 @@ void Learner::update_trees(const Row& row, int32_t label, bool is_new) {
   while (next_build_ <= examples_) next_build_ *= 2;
 }
 
-void Learner::settle(std::vector<int32_t>& candidates) const {
+void Learner::settle(Array<int32_t>& candidates) const {
   if (trees_.size() == 1 && config_.centred) return;
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
@@ -176,19 +175,19 @@ void Learner::train(const Row& row, int32_t label, double weight, Workspace& wor
   work.scores.resize(ids.size());
   scorers_.scores(row, ids, all, nullptr, work.scratch, work.scores.data());
   if (reservoir_.flooded()) {
-    for (size_t i = 0; i < ids.size(); ++i) work.scores[i] += reservoir_.head_start(ids[i]);
+    for (int64_t i = 0; i < ids.size(); ++i) work.scores[i] += reservoir_.head_start(ids[i]);
   }
-  softmax(work.scores.data(), signed_size(ids));
+  softmax(work.scores.data(), ids.size());
   work.steps.clear();
   const auto skip = static_cast<float>(config_.constants.skip_below);
   const auto create = static_cast<float>(config_.constants.create_above);
-  for (size_t i = 0; i < ids.size(); ++i) {
+  for (int64_t i = 0; i < ids.size(); ++i) {
     const float gradient = work.scores[i] - (ids[i] == label ? 1.0f : 0.0f);
     const float size = std::fabs(gradient);
     if (size >= skip) work.steps.push_back({ids[i], gradient * scale, size >= create});
   }
-  work.scorers_read += signed_size(ids);
-  work.written += signed_size(work.steps);
+  work.scorers_read += ids.size();
+  work.written += work.steps.size();
   const auto rate = static_cast<float>(config_.learning_rate * unit);
   scorers_.update(row, work.steps, Step{0, rate, static_cast<float>(config_.constants.start_square), clock()});
 }
@@ -199,8 +198,8 @@ Scorers::Averages Learner::averages_for(int64_t rows) const {
 }
 
 void Learner::prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chunk) const {
-  if (signed_size(chunk.rows) < end - begin) chunk.rows.resize(to_size(end - begin));
-  const auto rows = std::span(chunk.rows).first(to_size(end - begin));
+  if (chunk.rows.size() < end - begin) chunk.rows.resize(end - begin);
+  const auto rows = Span(chunk.rows).first(end - begin);
   for (Pending& pending : rows) {
     read_row(batch, begin + (&pending - rows.data()), !config_.centred, chunk.work.raw);
     pending.row = scaling_.scale(chunk.work.raw, pending.values, pending.indices);
@@ -222,7 +221,7 @@ void Learner::prepare(const Batch& batch, int64_t begin, int64_t end, Chunk& chu
 void Learner::distribution(Pending& pending, bool need_probabilities, const Scorers::Averages& averages,
                            Workspace& work) const {
   if (known_.empty()) {  // nothing learnt: every class alike
-    work.candidates.resize(to_size(classes_));
+    work.candidates.resize(classes_);
     std::iota(work.candidates.begin(), work.candidates.end(), 0);
     work.scores.assign(work.candidates.size(), 1.0f / static_cast<float>(classes_));
     return;
@@ -239,7 +238,7 @@ void Learner::distribution(Pending& pending, bool need_probabilities, const Scor
   work.scores.resize(work.candidates.size());
   const bool all = scores_all() && known() == classes_;
   scorers_.scores(pending.row, work.candidates, all, &averages, work.scratch, work.scores.data());
-  if (need_probabilities) softmax(work.scores.data(), signed_size(work.scores));
+  if (need_probabilities) softmax(work.scores.data(), work.scores.size());
 }
 
 // The leaf's class shares, with one row's weight added for its label so that it stays first.
@@ -255,9 +254,9 @@ void Learner::leaf_distribution(const Row& row, bool need_probabilities, Workspa
   work.candidates.clear();
   work.scores.clear();
   double total = 1;
-  for (size_t i = 0; i < records.size(); ++i) total += records.record(i).count;
+  for (int64_t i = 0; i < records.size(); ++i) total += records.record(i).count;
   bool found = false;
-  for (size_t i = 0; i < records.size(); ++i) {
+  for (int64_t i = 0; i < records.size(); ++i) {
     const bool own = records.label(i) == favourite;
     found = found || own;
     work.candidates.push_back(records.label(i));
@@ -273,17 +272,17 @@ namespace {
 // The k best candidates of one row; when fewer, the first other classes with probability 0.
 void write_top(const Workspace& work, int64_t k, const ClassOrder& order, int64_t classes, int32_t* labels,
                double* probabilities) {
-  std::vector<std::pair<float, int32_t>> ranked;
+  Array<std::pair<float, int32_t>> ranked;
   ranked.reserve(work.candidates.size());
-  for (size_t i = 0; i < work.candidates.size(); ++i) {
+  for (int64_t i = 0; i < work.candidates.size(); ++i) {
     const float score = std::isnan(work.scores[i]) ? -HUGE_VALF : work.scores[i];  // never from a model learnt here
     ranked.emplace_back(-score, order.column_of[work.candidates[i]]);
   }
-  const auto best = std::min<int64_t>(k, signed_size(ranked));
+  const auto best = std::min<int64_t>(k, ranked.size());
   std::partial_sort(ranked.begin(), ranked.begin() + best, ranked.end());
   for (int64_t i = 0; i < best; ++i) {
-    labels[i] = order.class_at[ranked[to_size(i)].second];
-    if (probabilities != nullptr) probabilities[i] = static_cast<double>(-ranked[to_size(i)].first);
+    labels[i] = order.class_at[ranked[i].second];
+    if (probabilities != nullptr) probabilities[i] = static_cast<double>(-ranked[i].first);
   }
   int64_t filled = best;
   for (int64_t column = 0; column < classes && filled < k; ++column) {
@@ -295,8 +294,8 @@ void write_top(const Workspace& work, int64_t k, const ClassOrder& order, int64_
 }
 
 int32_t best_label(const Workspace& work, const ClassOrder& order) {
-  size_t best = 0;
-  for (size_t i = 1; i < work.candidates.size(); ++i) {
+  int64_t best = 0;
+  for (int64_t i = 1; i < work.candidates.size(); ++i) {
     const bool tie = work.scores[i] == work.scores[best];
     if (work.scores[i] > work.scores[best] ||
         (tie && order.column_of[work.candidates[i]] < order.column_of[work.candidates[best]])) {
@@ -317,14 +316,14 @@ void Learner::for_rows(const Batch& batch, int threads, bool need_probabilities,
   const int64_t chunks = (batch.rows + length - 1) / length;
   const Scorers::Averages averages = averages_for(batch.rows);
   Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
-  std::vector<Chunk> own(to_size(pool.threads()));
+  Array<Chunk> own(pool.threads());
   pool.parallel_for(chunks, [&](int64_t number, int thread) {
     control.check();
-    Chunk& chunk = own[to_size(thread)];
+    Chunk& chunk = own[thread];
     const int64_t begin = number * length, end = std::min(batch.rows, begin + length);
     prepare(batch, begin, end, chunk);
     for (int64_t row = begin; row < end; ++row) {
-      distribution(chunk.rows[to_size(row - begin)], need_probabilities, averages, chunk.work);
+      distribution(chunk.rows[row - begin], need_probabilities, averages, chunk.work);
       body(row, chunk.work);
     }
     control.advance(end - begin);
@@ -349,7 +348,7 @@ void Learner::predict_all(const Batch& batch, const ClassOrder& order, double* o
     // Normalised once more in double precision, so that rows sum to 1 to the last digits.
     double total = 0;
     for (float score : work.scores) total += static_cast<double>(score);
-    for (size_t i = 0; i < work.candidates.size(); ++i) {
+    for (int64_t i = 0; i < work.candidates.size(); ++i) {
       out[row * classes_ + order.column_of[work.candidates[i]]] = static_cast<double>(work.scores[i]) / total;
     }
   });
@@ -359,10 +358,10 @@ void Learner::leaves(const Batch& batch, int32_t* out, int threads, Control& con
   constexpr int64_t length = 128;
   const int64_t chunks = (batch.rows + length - 1) / length;
   Pool pool(static_cast<int>(std::clamp<int64_t>(threads, 1, std::max<int64_t>(chunks, 1))));
-  std::vector<Workspace> own(to_size(pool.threads()));
+  Array<Workspace> own(pool.threads());
   pool.parallel_for(chunks, [&](int64_t chunk, int thread) {
     control.check();
-    Workspace& work = own[to_size(thread)];
+    Workspace& work = own[thread];
     for (int64_t row = chunk * length; row < std::min(batch.rows, (chunk + 1) * length); ++row) {
       read_row(batch, row, !config_.centred, work.raw);
       out[row] = lomtree_.walk(scaling_.scale(work.raw, work.values, work.indices));

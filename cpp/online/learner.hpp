@@ -6,9 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "online/class_tree.hpp"
 #include "online/lomtree.hpp"
@@ -37,8 +36,8 @@ struct Config {
 struct Workspace {
   RawRow raw;
   Floats values, scores, scratch;
-  std::vector<int32_t> indices, candidates;
-  std::vector<ClassStep> steps;
+  Array<int32_t> indices, candidates;
+  Array<ClassStep> steps;
   Beam beam;
   BeamStep beam_step;
   int64_t scorers_read = 0, written = 0;  // weight vectors since the start; routers read are counted by the beam
@@ -48,11 +47,11 @@ struct Workspace {
 struct Pending {
   Row row;
   Floats values;
-  std::vector<int32_t> indices, candidates;
+  Array<int32_t> indices, candidates;
   Beam beam;
 };
 struct Chunk {
-  std::vector<Pending> rows;
+  Array<Pending> rows;
   Workspace work;
 };
 
@@ -69,7 +68,7 @@ class Learner {
 
   const Config& config() const { return config_; }
   int64_t classes() const { return classes_; }
-  int64_t known() const { return signed_size(known_); }
+  int64_t known() const { return known_.size(); }
   int64_t examples() const { return examples_; }
   bool can_learn() const { return can_learn_; }
   // Weight vectors of routers and scorers that learning has read and changed since this object was made; 0 for a
@@ -95,7 +94,7 @@ class Learner {
 
   Archive save(bool resume) const;
   // Bytes by part: inputs, scorers, tree, class statistics, replay.
-  std::vector<std::pair<std::string, int64_t>> memory() const;
+  Array<std::pair<std::string, int64_t>> memory() const;
 
  private:
   void make_parts();
@@ -106,7 +105,7 @@ class Learner {
   void update_trees(const Row& row, int32_t label, bool is_new);
   void find_candidates(const Row& row, Workspace& work) const;
   // Sorted without repetition where that matters.
-  void settle(std::vector<int32_t>& candidates) const;
+  void settle(Array<int32_t>& candidates) const;
   bool scores_all() const { return trees_.empty() || trees_[0].empty(); }
   float clock() const;  // a power of the number of steps: averages give late times more weight
   Scorers::Averages averages_for(int64_t rows) const;
@@ -123,13 +122,13 @@ class Learner {
   bool can_learn_ = true;
   int64_t classes_ = 0;
   int64_t examples_ = 0;  // training steps, replayed ones included
-  std::vector<int32_t> known_;
-  std::vector<bool> is_known_;
+  Array<int32_t> known_;
+  Array<bool> is_known_;
   int64_t next_build_ = 16, built_classes_ = 0;
   Scaling scaling_;
   ClassMeans means_;
   Scorers scorers_;
-  std::vector<ClassTree> trees_;
+  Array<ClassTree> trees_;
   Reservoir reservoir_;
   LomTree lomtree_;
   Workspace work_;

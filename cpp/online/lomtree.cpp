@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
@@ -13,8 +13,8 @@ constexpr float tiny = 1e-12f;  // under the root of AdaGrad sums: only against 
 
 ClassRecords::Record& ClassRecords::get(int32_t label, int64_t cap, int32_t keep) {
   auto found = std::lower_bound(labels_.begin(), labels_.end(), label);
-  if (found != labels_.end() && *found == label) return records_[to_size(found - labels_.begin())];
-  if (signed_size(labels_) >= cap) return replace(found - labels_.begin(), label, keep);
+  if (found != labels_.end() && *found == label) return records_[found - labels_.begin()];
+  if (labels_.size() >= cap) return replace(found - labels_.begin(), label, keep);
   const auto place = found - labels_.begin();
   labels_.insert(found, label);
   return *records_.insert(records_.begin() + place, Record{});
@@ -41,8 +41,8 @@ ClassRecords::Record& ClassRecords::replace(int64_t place, int32_t label, int32_
     std::move_backward(labels_.begin() + place, labels_.begin() + out, labels_.begin() + out + 1);
     std::move_backward(records_.begin() + place, records_.begin() + out, records_.begin() + out + 1);
   }
-  labels_[to_size(place)] = label;
-  return records_[to_size(place)] = Record{};
+  labels_[place] = label;
+  return records_[place] = Record{};
 }
 
 void ClassRecords::push(int32_t label, const Record& record) {
@@ -171,9 +171,9 @@ int32_t LomTree::walk(const Row& row) const {
 }
 
 void LomTree::save(Archive& archive, bool resume) const {
-  std::vector<int32_t> left, right, router, label, labels;
-  std::vector<double> least, label_count, sum, weight, counts, sums, weights;
-  std::vector<int64_t> offsets{0};
+  Array<int32_t> left, right, router, label, labels;
+  Array<double> least, label_count, sum, weight, counts, sums, weights;
+  Array<int64_t> offsets{0};
   for (const Node& node : nodes_) {
     left.push_back(node.left);
     right.push_back(node.right);
@@ -183,13 +183,13 @@ void LomTree::save(Archive& archive, bool resume) const {
     least.push_back(node.least);
     sum.push_back(node.sum);
     weight.push_back(node.weight);
-    for (size_t i = 0; (resume || node.router < 0) && i < node.records.size(); ++i) {
+    for (int64_t i = 0; (resume || node.router < 0) && i < node.records.size(); ++i) {
       labels.push_back(node.records.label(i));
       counts.push_back(node.records.record(i).count);
       sums.push_back(node.records.record(i).sum);
       weights.push_back(node.records.record(i).weight);
     }
-    offsets.push_back(signed_size(labels));
+    offsets.push_back(labels.size());
   }
   archive["lom.left"] = std::move(left);
   archive["lom.right"] = std::move(right);
@@ -200,7 +200,7 @@ void LomTree::save(Archive& archive, bool resume) const {
   archive["lom.record_counts"] = std::move(counts);
   routers_.save(archive, "lom.routers", resume);
   if (!resume) return;
-  archive["lom.swaps"] = std::vector<int64_t>{swaps_};
+  archive["lom.swaps"] = Array<int64_t>{swaps_};
   archive["lom.least"] = std::move(least);
   archive["lom.label_count"] = std::move(label_count);
   archive["lom.sum"] = std::move(sum);
@@ -211,7 +211,7 @@ void LomTree::save(Archive& archive, bool resume) const {
 
 void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto left = reader.take<int32_t>("lom.left");
-  const auto size = signed_size(left);
+  const auto size = left.size();
   if (size == 0 || size > INT32_MAX - 2) throw BadState("the state's tree has no nodes or too many");
   const auto right = reader.take<int32_t>("lom.right", size);
   const auto router = reader.take_index<int32_t>("lom.router", size, -1, size);
@@ -220,7 +220,7 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const int64_t records = offsets.back();
   const auto labels = reader.take_index<int32_t>("lom.record_labels", records, 0, classes);
   const auto counts = reader.take_finite<double>("lom.record_counts", records, 0.0, 1e300);  // their sum is finite
-  const auto zeros = [&](int64_t n) { return std::vector<double>(to_size(n), 0.0); };
+  const auto zeros = [&](int64_t n) { return Array<double>(n, 0.0); };
   swaps_ = resume ? reader.take_index<int64_t>("lom.swaps", 1, 0, INT64_MAX)[0] : 0;
   const auto least = resume ? reader.take_finite<double>("lom.least", size, 0.0) : zeros(size);
   const auto label_count = resume ? reader.take_finite<double>("lom.label_count", size, 0.0) : zeros(size);
@@ -228,8 +228,8 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
   const auto weight = resume ? reader.take_finite<double>("lom.weight", size, 0.0) : zeros(size);
   const auto sums = resume ? reader.take_finite<double>("lom.record_sums", records) : zeros(records);
   const auto weights = resume ? reader.take_finite<double>("lom.record_weights", records, 0.0) : zeros(records);
-  nodes_.assign(to_size(size), Node{});
-  for (size_t node = 0; node < nodes_.size(); ++node) {
+  nodes_.assign(size, Node{});
+  for (int64_t node = 0; node < nodes_.size(); ++node) {
     Node& here = nodes_[node];
     here.left = left[node];
     here.right = right[node];
@@ -239,8 +239,8 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
     here.label_count = label_count[node];
     here.sum = sum[node];
     here.weight = weight[node];
-    for (auto i = to_size(offsets[node]); i < to_size(offsets[node + 1]); ++i) {
-      if (i > to_size(offsets[node]) && labels[i] <= labels[i - 1]) {
+    for (auto i = offsets[node]; i < offsets[node + 1]; ++i) {
+      if (i > offsets[node] && labels[i] <= labels[i - 1]) {
         throw BadState("the state's array 'lom.record_labels' does not increase within a node");
       }
       here.records.push(labels[i], {counts[i], sums[i], weights[i]});
@@ -249,7 +249,7 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
       if (here.router < 0 ? one != -1 : (one <= 0 || one >= size)) throw BadState("a node of the state has no child");
     }
   }
-  for (size_t node = 0; node < nodes_.size(); ++node) {
+  for (int64_t node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].router < 0) continue;
     for (int32_t one : {nodes_[node].left, nodes_[node].right}) {
       if (at(one).parent >= 0) throw BadState("a node of the state has two parents");
@@ -262,19 +262,19 @@ void LomTree::load(Reader& reader, int64_t classes, bool resume) {
 
 // Every node reached from the root, every router used once: walks end and swaps stay inside.
 void LomTree::check_shape() const {
-  const size_t inner = (nodes_.size() - 1) / 2;
-  std::vector<bool> used(inner, false);
-  std::vector<int32_t> open{0};
-  size_t reached = 0;
+  const int64_t inner = (nodes_.size() - 1) / 2;
+  Array<bool> used(inner, false);
+  Array<int32_t> open{0};
+  int64_t reached = 0;
   while (!open.empty()) {
     const Node& here = at(open.back());
     open.pop_back();
     ++reached;
     if (here.router < 0) continue;
-    if (to_size(here.router) >= inner || used[to_size(here.router)]) {
+    if (here.router >= inner || used[here.router]) {
       throw BadState("a node of the state names a wrong router");
     }
-    used[to_size(here.router)] = true;
+    used[here.router] = true;
     open.push_back(here.left);
     open.push_back(here.right);
   }

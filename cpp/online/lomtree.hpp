@@ -5,9 +5,7 @@
 // later by taking the router of the least used leaf's parent. Prediction walks one path.
 #pragma once
 
-#include <vector>
-
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/routers.hpp"
 #include "online/scaling.hpp"
 
@@ -22,9 +20,9 @@ class ClassRecords {
     double weight = 0;  // of the rows in that sum
   };
 
-  size_t size() const { return labels_.size(); }
-  int32_t label(size_t at) const { return labels_[at]; }
-  const Record& record(size_t at) const { return records_[at]; }
+  int64_t size() const { return labels_.size(); }
+  int32_t label(int64_t at) const { return labels_[at]; }
+  const Record& record(int64_t at) const { return records_[at]; }
   Record& get(int32_t label, int64_t cap, int32_t keep);
   void push(int32_t label, const Record& record);
   void clear();
@@ -33,8 +31,8 @@ class ClassRecords {
  private:
   Record& replace(int64_t place, int32_t label, int32_t keep);
 
-  std::vector<int32_t> labels_;
-  std::vector<Record> records_;
+  Array<int32_t> labels_;
+  Array<Record> records_;
 };
 
 struct LomOptions {
@@ -52,13 +50,13 @@ class LomTree {
   void learn(const Row& row, int32_t label, double weight, int64_t known_classes, double mean_square);
   // The leaf a row reaches by the signs of the margins.
   int32_t walk(const Row& row) const;
-  int32_t label(int32_t leaf) const { return nodes_[to_size(leaf)].label; }
-  const ClassRecords& records(int32_t leaf) const { return nodes_[to_size(leaf)].records; }
+  int32_t label(int32_t leaf) const { return nodes_[leaf].label; }
+  const ClassRecords& records(int32_t leaf) const { return nodes_[leaf].records; }
 
   void save(Archive& archive, bool resume) const;
   void load(Reader& reader, int64_t classes, bool resume);
   int64_t bytes() const;
-  int64_t node_count() const { return signed_size(nodes_); }
+  int64_t node_count() const { return nodes_.size(); }
 
  private:
   struct Node {
@@ -70,8 +68,8 @@ class LomTree {
     ClassRecords records;
   };
 
-  Node& at(int32_t node) { return nodes_[to_size(node)]; }
-  const Node& at(int32_t node) const { return nodes_[to_size(node)]; }
+  Node& at(int32_t node) { return nodes_[node]; }
+  const Node& at(int32_t node) const { return nodes_[node]; }
   ClassRecords::Record& record(int32_t node, int32_t label, double weight);
   bool make_inner(int32_t leaf, int64_t known_classes);
   bool swap_in(int32_t leaf);
@@ -82,7 +80,7 @@ class LomTree {
 
   LomOptions options_;
   Routers routers_;
-  std::vector<Node> nodes_;
+  Array<Node> nodes_;
   int64_t swaps_ = 0;
   Floats scratch_;
 };

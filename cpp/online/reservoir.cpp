@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::online {
@@ -18,16 +18,16 @@ float clipped(double value) { return static_cast<float>(std::clamp(value, -3e38,
 
 void Reservoir::offer(int32_t label, const RawRow& raw, double weight) {
   if (per_class_ == 0) return;
-  Class& own = classes_[to_size(label)];
+  Class& own = classes_[label];
   ++seen_;
   own.last = seen_;
   const int64_t place = own.seen++;
-  size_t slot = own.rows.size();
+  int64_t slot = own.rows.size();
   if (place >= per_class_) {
     // Every row of the class so far is kept with the same chance.
-    const double u = uniform(seed_ ^ keep_stream, static_cast<uint64_t>(label), static_cast<uint64_t>(place));
-    slot = static_cast<size_t>(u * static_cast<double>(place + 1));
-    if (static_cast<int64_t>(slot) >= per_class_) return;
+    const double u = uniform(seed_ ^ keep_stream, label, place);
+    slot = static_cast<int64_t>(u * static_cast<double>(place + 1));
+    if (slot >= per_class_) return;
   } else {
     if (own.rows.empty()) stocked_.push_back(label);
     own.rows.emplace_back();
@@ -41,12 +41,12 @@ void Reservoir::offer(int32_t label, const RawRow& raw, double weight) {
 
 int32_t Reservoir::pick_class(int64_t draw) const {
   if (stocked_.empty()) return -1;
-  const double u = uniform(seed_, class_stream, static_cast<uint64_t>(draw));
-  return stocked_[static_cast<size_t>(u * static_cast<double>(stocked_.size()))];
+  const double u = uniform(seed_, class_stream, draw);
+  return stocked_[static_cast<int64_t>(u * static_cast<double>(stocked_.size()))];
 }
 
 bool Reservoir::overdue(int32_t label) const {
-  const Class& own = classes_[to_size(label)];
+  const Class& own = classes_[label];
   const auto gap = static_cast<double>(seen_ - own.last);
   return gap * static_cast<double>(own.seen) > constants_.patience * static_cast<double>(seen_);
 }
@@ -55,16 +55,16 @@ bool Reservoir::overdue(int32_t label) const {
 // 1 / (g + 1) of these. The others are replays, spread evenly.
 float Reservoir::head_start(int32_t label) const {
   const double replays = static_cast<double>(constants_.probes) * overdue_share_;
-  const auto gap = static_cast<double>(seen_ - classes_[to_size(label)].last);
+  const auto gap = static_cast<double>(seen_ - classes_[label].last);
   const auto stocked = static_cast<double>(stocked_.size());
   const double whole = std::log((stocked / (gap + 1) + replays) / (1 + replays));
   return static_cast<float>(flood_.head_start * whole);
 }
 
 void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight) const {
-  const Class& own = classes_[to_size(label)];
-  const double u = uniform(seed_, row_stream, static_cast<uint64_t>(draw));
-  const Stored& stored = own.rows[static_cast<size_t>(u * static_cast<double>(own.rows.size()))];
+  const Class& own = classes_[label];
+  const double u = uniform(seed_, row_stream, draw);
+  const Stored& stored = own.rows[static_cast<int64_t>(u * static_cast<double>(own.rows.size()))];
   raw.sparse = !dense_;
   raw.indices = stored.indices;
   raw.values.assign(stored.values.begin(), stored.values.end());
@@ -73,10 +73,10 @@ void Reservoir::recall(int32_t label, int64_t draw, RawRow& raw, double& weight)
 
 void Reservoir::save(Archive& archive) const {
   if (per_class_ == 0) return;
-  std::vector<int64_t> seen, last, row_offsets{0}, offsets{0};
-  std::vector<int32_t> indices;
-  std::vector<float> values;
-  std::vector<double> weights;
+  Array<int64_t> seen, last, row_offsets{0}, offsets{0};
+  Array<int32_t> indices;
+  Array<float> values;
+  Array<double> weights;
   for (const Class& own : classes_) {
     seen.push_back(own.seen);
     last.push_back(own.last);
@@ -84,12 +84,12 @@ void Reservoir::save(Archive& archive) const {
       values.insert(values.end(), stored.values.begin(), stored.values.end());
       indices.insert(indices.end(), stored.indices.begin(), stored.indices.end());
       weights.push_back(stored.weight);
-      offsets.push_back(signed_size(values));
+      offsets.push_back(values.size());
     }
-    row_offsets.push_back(signed_size(weights));
+    row_offsets.push_back(weights.size());
   }
-  archive["replay.numbers"] = std::vector<int64_t>{seen_};
-  archive["replay.overdue_share"] = std::vector<double>{overdue_share_};
+  archive["replay.numbers"] = Array<int64_t>{seen_};
+  archive["replay.overdue_share"] = Array<double>{overdue_share_};
   archive["replay.seen"] = std::move(seen);
   archive["replay.last"] = std::move(last);
   archive["replay.stocked"] = stocked_;
@@ -101,7 +101,7 @@ void Reservoir::save(Archive& archive) const {
 }
 
 void Reservoir::load(Reader& reader, int64_t classes) {
-  classes_.assign(to_size(classes), Class{});
+  classes_.assign(classes, Class{});
   if (per_class_ == 0) return;
   constexpr int64_t most = int64_t{1} << 53;
   seen_ = reader.take_index<int64_t>("replay.numbers", 1, 0, most)[0];
@@ -116,13 +116,13 @@ void Reservoir::load(Reader& reader, int64_t classes) {
   const auto values = reader.take_finite<float>("replay.values", offsets.back());
   const auto indices = reader.take_index<int32_t>("replay.indices", dense_ ? 0 : offsets.back(), 0, features_);
   const auto weights = reader.take_finite<double>("replay.weights", rows, 0.0);
-  std::vector<bool> listed(to_size(classes), false);
+  Array<bool> listed(classes, false);
   for (int32_t label : stocked_) {
-    const auto at = to_size(label);
+    const auto at = label;
     if (listed[at] || row_offsets[at] == row_offsets[at + 1]) throw BadState("'replay.stocked' of the state is wrong");
     listed[at] = true;
   }
-  for (size_t at = 0; at < classes_.size(); ++at) {
+  for (int64_t at = 0; at < classes_.size(); ++at) {
     Class& own = classes_[at];
     own.seen = seen[at];
     own.last = last[at];
@@ -130,11 +130,11 @@ void Reservoir::load(Reader& reader, int64_t classes) {
     if (count != std::min(own.seen, per_class_) || (count > 0) != listed[at]) {
       throw BadState("the state's replayed rows do not agree with their counts");
     }
-    for (auto row = to_size(row_offsets[at]); row < to_size(row_offsets[at + 1]); ++row) {
+    for (auto row = row_offsets[at]; row < row_offsets[at + 1]; ++row) {
       Stored stored;
       stored.weight = weights[row];
       stored.values.assign(values.begin() + offsets[row], values.begin() + offsets[row + 1]);
-      if (dense_ && signed_size(stored.values) != features_) {
+      if (dense_ && stored.values.size() != features_) {
         throw BadState("a replayed row of the state has the wrong length");
       }
       if (!dense_) stored.indices.assign(indices.begin() + offsets[row], indices.begin() + offsets[row + 1]);

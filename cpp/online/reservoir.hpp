@@ -5,9 +5,7 @@
 // or two are looked at per row learnt, and a row of theirs is replayed if they are overdue.
 #pragma once
 
-#include <vector>
-
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/constants.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
@@ -27,7 +25,7 @@ class Reservoir {
             uint64_t seed)
       : features_(features), dense_(dense), per_class_(per_class), flood_(flood), constants_(constants), seed_(seed) {}
 
-  void append(int64_t count) { classes_.resize(classes_.size() + to_size(count)); }
+  void append(int64_t count) { classes_.resize(classes_.size() + count); }
   // Counts a row of the stream and perhaps keeps it.
   void offer(int32_t label, const RawRow& raw, double weight);
   // A random class with stored rows; -1 if there is none. Draws are numbered: equal numbers, equal answers.
@@ -50,14 +48,14 @@ class Reservoir {
 
  private:
   struct Stored {
-    std::vector<float> values;
-    std::vector<int32_t> indices;
+    Array<float> values;
+    Array<int32_t> indices;
     double weight = 1;
   };
   struct Class {
     int64_t seen = 0;  // rows of the stream
     int64_t last = 0;  // when the latest came
-    std::vector<Stored> rows;
+    Array<Stored> rows;
   };
 
   int64_t features_ = 0;
@@ -68,8 +66,8 @@ class Reservoir {
   uint64_t seed_ = 0;
   int64_t seen_ = 0;
   double overdue_share_ = 0;  // of the classes looked at lately
-  std::vector<Class> classes_;
-  std::vector<int32_t> stocked_;  // classes with rows, in order of first appearance
+  Array<Class> classes_;
+  Array<int32_t> stocked_;  // classes with rows, in order of first appearance
 };
 
 }  // namespace boscage::online

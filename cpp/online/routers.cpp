@@ -2,15 +2,15 @@
 
 #include <cmath>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
 void Routers::append() {
   ++size_;
   if (dense_) {
-    weights_.resize(to_size(size_ * stride_), 0.0f);
-    squares_.resize(to_size(size_ * stride_), 0.0f);
+    weights_.resize(size_ * stride_, 0.0f);
+    squares_.resize(size_ * stride_, 0.0f);
   } else {
     nodes_.emplace_back();
   }
@@ -25,7 +25,7 @@ void Routers::clear() {
 
 void Routers::reset(int32_t router) {
   if (!dense_) {
-    nodes_[to_size(router)] = HashedWeights{};
+    nodes_[router] = HashedWeights{};
     return;
   }
   const auto first = static_cast<int64_t>(router) * stride_;
@@ -39,7 +39,7 @@ void Routers::margins(const Row& row, const int32_t* routers, int64_t count, flo
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
-    const HashedWeights& node = nodes_[to_size(routers[i])];
+    const HashedWeights& node = nodes_[routers[i]];
     float sum = 0;
     for (int64_t j = 0; j < row.size; ++j) {
       if (const auto* cell = node.find(row.indices[j])) sum += row.values[j] * cell->weight;
@@ -66,7 +66,7 @@ void Routers::step(const Row& row, int32_t router, const Step& step) {
     adagrad(row.values, step, weights_.data() + first, squares_.data() + first, stride_);
     return;
   }
-  HashedWeights& node = nodes_[to_size(router)];
+  HashedWeights& node = nodes_[router];
   node.reserve_more(row.size);
   for (int64_t j = 0; j < row.size; ++j) {
     auto& cell = node.get(row.indices[j]);
@@ -78,37 +78,37 @@ void Routers::step(const Row& row, int32_t router, const Step& step) {
 
 float Routers::median_step(const Row& row, int32_t router, const Step& step, float direction, float limit,
                            Floats& scratch) {
-  scratch.resize(to_size(row.size));
+  scratch.resize(row.size);
   if (dense_) {
     const int64_t first = router * stride_;
     return online::median_step(row.values, step, direction, limit, weights_.data() + first, squares_.data() + first,
                                scratch.data(), stride_);
   }
-  HashedWeights& node = nodes_[to_size(router)];
+  HashedWeights& node = nodes_[router];
   node.reserve_more(row.size);
   float reach = 0;
   for (int64_t j = 0; j < row.size; ++j) {
     auto& cell = node.get(row.indices[j]);
     const float slope = step.gradient * row.values[j];
     cell.square += slope * slope;
-    scratch[to_size(j)] = slope / std::sqrt(cell.square + step.epsilon);
-    reach += row.values[j] * scratch[to_size(j)];
+    scratch[j] = slope / std::sqrt(cell.square + step.epsilon);
+    reach += row.values[j] * scratch[j];
   }
   reach *= step.rate;
   if (!(reach > 0)) return 0;
   const float change = reach < limit ? reach : limit;
   const float factor = direction * (step.rate * (change / reach));
-  for (int64_t j = 0; j < row.size; ++j) node.get(row.indices[j]).weight += factor * scratch[to_size(j)];
+  for (int64_t j = 0; j < row.size; ++j) node.get(row.indices[j]).weight += factor * scratch[j];
   return change;
 }
 
-void Routers::start(int32_t router, const std::vector<std::pair<int32_t, float>>& weights) {
-  if (!dense_) nodes_[to_size(router)].reserve_more(signed_size(weights));
+void Routers::start(int32_t router, const Array<std::pair<int32_t, float>>& weights) {
+  if (!dense_) nodes_[router].reserve_more(weights.size());
   for (const auto& [position, weight] : weights) {
     if (dense_) {
-      weights_[to_size(router * stride_ + position)] = weight;
+      weights_[router * stride_ + position] = weight;
     } else {
-      nodes_[to_size(router)].get(position).weight = weight;
+      nodes_[router].get(position).weight = weight;
     }
   }
 }
@@ -119,16 +119,16 @@ void Routers::save(Archive& archive, const std::string& name, bool resume) const
     if (resume) archive[name + ".squares"] = plain(squares_);
     return;
   }
-  std::vector<int64_t> offsets{0};
-  std::vector<int32_t> features;
-  std::vector<float> weights, squares;
+  Array<int64_t> offsets{0};
+  Array<int32_t> features;
+  Array<float> weights, squares;
   for (const HashedWeights& node : nodes_) {
     for (const auto& cell : node.sorted()) {
       features.push_back(cell.feature);
       weights.push_back(cell.weight);
       squares.push_back(cell.square);
     }
-    offsets.push_back(signed_size(features));
+    offsets.push_back(features.size());
   }
   archive[name + ".offsets"] = std::move(offsets);
   archive[name + ".features"] = std::move(features);
@@ -152,12 +152,12 @@ void Routers::load(Reader& reader, const std::string& name, int64_t size, bool r
   const auto features = reader.take_index<int32_t>(name + ".features", cells, 0, stride_);
   const auto weights = reader.take_weights(name + ".weights", cells);
   const auto squares =
-      resume ? reader.take_finite<float>(name + ".squares", cells, 0.0) : std::vector<float>(weights.size(), 0.0f);
-  nodes_.resize(to_size(size));
-  for (size_t node = 0; node < nodes_.size(); ++node) {
+      resume ? reader.take_finite<float>(name + ".squares", cells, 0.0) : Array<float>(weights.size(), 0.0f);
+  nodes_.resize(size);
+  for (int64_t node = 0; node < nodes_.size(); ++node) {
     nodes_[node].reserve_more(offsets[node + 1] - offsets[node]);
-    for (auto at = to_size(offsets[node]); at < to_size(offsets[node + 1]); ++at) {
-      if (at > to_size(offsets[node]) && features[at] <= features[at - 1]) {
+    for (auto at = offsets[node]; at < offsets[node + 1]; ++at) {
+      if (at > offsets[node] && features[at] <= features[at - 1]) {
         throw BadState("the state's array '" + name + ".features' does not increase within a router");
       }
       auto& cell = nodes_[node].get(features[at]);

@@ -6,8 +6,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/array.hpp"
 #include "online/hashed_weights.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
@@ -33,7 +33,7 @@ class Routers {
   // A step of the absolute loss in `direction` (+1 or -1) that moves the margin by at most `limit`; returns the move.
   float median_step(const Row& row, int32_t router, const Step& step, float direction, float limit, Floats& scratch);
   // Starting weights; pairs of (position, weight), increasing.
-  void start(int32_t router, const std::vector<std::pair<int32_t, float>>& weights);
+  void start(int32_t router, const Array<std::pair<int32_t, float>>& weights);
 
   void save(Archive& archive, const std::string& name, bool resume) const;
   void load(Reader& reader, const std::string& name, int64_t size, bool resume);
@@ -43,8 +43,8 @@ class Routers {
   int64_t stride_ = 0;
   bool dense_ = true;
   int64_t size_ = 0;
-  Floats weights_, squares_;          // dense
-  std::vector<HashedWeights> nodes_;  // sparse
+  Floats weights_, squares_;    // dense
+  Array<HashedWeights> nodes_;  // sparse
 };
 
 }  // namespace boscage::online

@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/index.hpp"
-
 namespace boscage::online {
 
 namespace {
@@ -68,10 +66,10 @@ void read_row(const Batch& batch, int64_t row, bool want_sparse, RawRow& out) {
     }
     return;
   }
-  out.values.resize(to_size(batch.features));
+  out.values.resize(batch.features);
   double* values = out.values.data();
   if (batch.sparse()) {
-    out.values.assign(to_size(batch.features), 0.0);
+    out.values.assign(batch.features, 0.0);
     for (int64_t at = batch.indptr[row]; at < batch.indptr[row + 1]; ++at) values[batch.indices[at]] = batch.value(at);
   } else if (batch.data32 != nullptr) {
     const float* from = batch.data32 + row * batch.features;

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "online/kernels.hpp"
 
 namespace boscage::online {
@@ -30,8 +30,8 @@ void check_batch(const Batch& batch);
 
 struct RawRow {
   bool sparse = false;
-  std::vector<double> values;    // all columns, or those stored
-  std::vector<int32_t> indices;  // columns stored, increasing; empty when dense
+  Array<double> values;    // all columns, or those stored
+  Array<int32_t> indices;  // columns stored, increasing; empty when dense
 };
 
 // Reads row `row`; the result is dense or sparse as asked, zeros left out when sparse.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
 Scaling::Scaling(int64_t features, bool centred) : features_(features), centred_(centred) {
-  const auto size = to_size(features);
+  const auto size = features;
   if (centred_) {
     centre_.assign(size, 0.0);
     radius_.assign(size, 0.0);
@@ -23,26 +23,26 @@ void Scaling::observe(const RawRow& raw, double weight) {
     observe_columns(raw.values.data(), weight / total_, centre_.data(), radius_.data(), features_);
     return;
   }
-  for (size_t i = 0; i < raw.values.size(); ++i) {
-    squares_[to_size(raw.indices[i])] += weight * raw.values[i] * raw.values[i];
+  for (int64_t i = 0; i < raw.values.size(); ++i) {
+    squares_[raw.indices[i]] += weight * raw.values[i] * raw.values[i];
   }
 }
 
-Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indices) const {
+Row Scaling::scale(const RawRow& raw, Floats& buffer, Array<int32_t>& indices) const {
   if (centred_) {
-    buffer.assign(to_size(stride()), 0.0f);
+    buffer.assign(stride(), 0.0f);
     scale_columns(raw.values.data(), centre_.data(), radius_.data(), buffer.data(), features_);
-    buffer[to_size(features_)] = 1.0f;
+    buffer[features_] = 1.0f;
     return {buffer.data(), nullptr, stride()};
   }
   // The number of rows in the mean square is common to all columns: it cancels when the row gets length 1.
   buffer.clear();
   indices.clear();
-  thread_local std::vector<double> wide;  // values before the row gets length 1 may exceed the range of float
+  thread_local Array<double> wide;  // values before the row gets length 1 may exceed the range of float
   wide.clear();
   double length = 0;
-  for (size_t i = 0; i < raw.values.size(); ++i) {
-    const double square = squares_[to_size(raw.indices[i])];
+  for (int64_t i = 0; i < raw.values.size(); ++i) {
+    const double square = squares_[raw.indices[i]];
     if (!(square > 0)) continue;
     const double value = raw.values[i] / std::sqrt(std::sqrt(square));
     wide.push_back(value);
@@ -51,10 +51,10 @@ Row Scaling::scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indi
   }
   const double shrink = length > 0 && std::isfinite(length) ? 1.0 / std::sqrt(length) : 0.0;
   buffer.resize(wide.size());
-  for (size_t i = 0; i < wide.size(); ++i) buffer[i] = static_cast<float>(wide[i] * shrink);
+  for (int64_t i = 0; i < wide.size(); ++i) buffer[i] = static_cast<float>(wide[i] * shrink);
   buffer.push_back(1.0f);
   indices.push_back(static_cast<int32_t>(features_));
-  return {buffer.data(), indices.data(), signed_size(buffer)};
+  return {buffer.data(), indices.data(), buffer.size()};
 }
 
 void Scaling::measure(const Row& row, double weight) {
@@ -70,7 +70,7 @@ void Scaling::measure(const Row& row, double weight) {
 
 void Scaling::save(Archive& archive, bool resume) const {
   archive["scaling.numbers"] =
-      std::vector<double>{resume ? total_ : 1.0, resume ? mean_square_ : 1.0, resume ? measured_ : 1.0};
+      Array<double>{resume ? total_ : 1.0, resume ? mean_square_ : 1.0, resume ? measured_ : 1.0};
   if (centred_) {
     archive["scaling.centre"] = centre_;
     archive["scaling.radius"] = radius_;

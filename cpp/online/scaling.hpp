@@ -5,6 +5,7 @@
 // row to length 1; zeros stay zeros. Both append the constant 1. Knows nothing of classes.
 #pragma once
 
+#include "base/array.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
 
@@ -22,13 +23,13 @@ class Scaling {
 
   void observe(const RawRow& raw, double weight);
   // The scaled row; `buffer` owns its values. A column never seen moving counts as zero.
-  Row scale(const RawRow& raw, Floats& buffer, std::vector<int32_t>& indices) const;
+  Row scale(const RawRow& raw, Floats& buffer, Array<int32_t>& indices) const;
   // Keeps the mean square length of scaled rows, constant included: steps are divided by its root.
   void measure(const Row& row, double weight);
   double mean_square() const { return mean_square_ > 0 ? mean_square_ : 1.0; }
 
-  const std::vector<double>& centre() const { return centre_; }
-  const std::vector<double>& radius() const { return radius_; }
+  const Array<double>& centre() const { return centre_; }
+  const Array<double>& radius() const { return radius_; }
 
   void save(Archive& archive, bool resume) const;
   void load(Reader& reader);
@@ -40,8 +41,8 @@ class Scaling {
   double total_ = 0;        // weight of the rows observed
   double mean_square_ = 0;  // of scaled rows
   double measured_ = 0;
-  std::vector<double> centre_, radius_;  // centred
-  std::vector<double> squares_;          // unit: sum of squares of each column
+  Array<double> centre_, radius_;  // centred
+  Array<double> squares_;          // unit: sum of squares of each column
 };
 
 }  // namespace boscage::online

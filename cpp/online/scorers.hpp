@@ -7,9 +7,7 @@
 // time since the class started, late times counting more.
 #pragma once
 
-#include <vector>
-
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/rows.hpp"
 #include "online/state/fields.hpp"
 
@@ -43,7 +41,7 @@ class Scorers {
 
   // A class becomes known and starts its average at this clock; nothing before it counts.
   void start(int32_t label, float clock) {
-    starts_[to_size(label)] = clock;
+    starts_[label] = clock;
     count_known(label);
   }
   // formed: worth it when many rows will be scored. The scores have the same bits either way.
@@ -51,24 +49,24 @@ class Scorers {
 
   // Scores of the classes `ids` (sorted when rows are sparse; `all`: they are 0..K-1) by the averaged weights,
   // or by w itself when averages is nullptr. scratch: any vector.
-  void scores(const Row& row, const std::vector<int32_t>& ids, bool all, const Averages* averages, Floats& scratch,
+  void scores(const Row& row, const Array<int32_t>& ids, bool all, const Averages* averages, Floats& scratch,
               float* out) const;
   // Asks for all that a dense step of a class touches.
   void prefetch(int32_t label) const;
   // Steps sorted by class when rows are sparse; the gradient of `step` is replaced by each class's own.
-  void update(const Row& row, const std::vector<ClassStep>& steps, const Step& step);
+  void update(const Row& row, const Array<ClassStep>& steps, const Step& step);
 
   // With resume false the averaged weights at `clock` are stored and nothing else.
   void save(Archive& archive, bool resume, float clock) const;
-  void load(Reader& reader, int64_t classes, const std::vector<int32_t>& known, bool resume);
+  void load(Reader& reader, int64_t classes, const Array<int32_t>& known, bool resume);
   // Refuses weights that would overflow once they are averaged.
   void check_averages(float clock) const;
   int64_t bytes() const;
 
  private:
   struct Feature {
-    std::vector<Entry> entries;  // sorted by class; empty once the table is used
-    std::vector<float> table;    // weights, squares and averages of classes 0..length-1, one after the other
+    Array<Entry> entries;  // sorted by class; empty once the table is used
+    Array<float> table;    // weights, squares and averages of classes 0..length-1, one after the other
     int64_t length() const { return static_cast<int64_t>(table.size() / 3); }
   };
 
@@ -78,7 +76,7 @@ class Scorers {
   }
   void create_entries(Feature& feature);
   void load_features(Reader& reader, bool resume);
-  void step_feature(Feature& feature, float value, const std::vector<ClassStep>& steps, const Step& step);
+  void step_feature(Feature& feature, float value, const Array<ClassStep>& steps, const Step& step);
   void prefetch(const Row& row, int64_t j) const;
   void score_all(const Row& row, const float* factors, float* by_class) const;
 
@@ -86,11 +84,11 @@ class Scorers {
   bool dense_ = true;
   int64_t classes_ = 0;
   int64_t known_ = 0, reach_ = 0;        // known classes, and one more than the largest of their numbers
-  std::vector<float> starts_;            // clock of each class's start
+  Array<float> starts_;                  // clock of each class's start
   Floats weights_, squares_, averages_;  // dense
-  std::vector<Feature> features_;        // sparse
-  std::vector<float> gradients_;         // sparse: by class, zero between updates
-  std::vector<ClassStep> creating_;      // sparse: the steps that may make entries
+  Array<Feature> features_;              // sparse
+  Array<float> gradients_;               // sparse: by class, zero between updates
+  Array<ClassStep> creating_;            // sparse: the steps that may make entries
 };
 
 }  // namespace boscage::online

@@ -7,19 +7,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::optimal {
 
 struct ColumnBounds {
-  std::vector<int32_t> rank;      // of the cuts, rising: left if rank <= this
-  std::vector<int64_t> position;  // rows on the left
-  std::vector<int64_t> weight;    // left weight, value units
-  std::vector<int64_t> bound[2];
+  Array<int32_t> rank;      // of the cuts, rising: left if rank <= this
+  Array<int64_t> position;  // rows on the left
+  Array<int64_t> weight;    // left weight, value units
+  Array<int64_t> bound[2];
 
-  int64_t size() const { return signed_size(rank); }
+  int64_t size() const { return rank.size(); }
   int64_t sum(int64_t i) const { return bound[0][i] + bound[1][i]; }
   int64_t bytes() const { return size() * 36; }
 

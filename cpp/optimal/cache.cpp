@@ -1,5 +1,6 @@
 #include "optimal/cache.hpp"
 
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::optimal {
@@ -13,9 +14,9 @@ Identity with_depth(Identity rows, int depth) {
 }  // namespace
 
 // The key's entry, a free one, or the one to give up.
-Cache::Entry* Cache::place(std::vector<Entry>& entries, const Identity& key) {
-  const size_t mask = entries.size() - 1;
-  for (size_t i = 0; i < kProbe; ++i) {
+Cache::Entry* Cache::place(Array<Entry>& entries, const Identity& key) {
+  const auto mask = static_cast<uint64_t>(entries.size() - 1);
+  for (uint64_t i = 0; i < kProbe; ++i) {
     Entry& entry = entries[(key.low + i) & mask];
     if (entry.value < 0 || entry.key == key) return &entry;
   }
@@ -23,11 +24,11 @@ Cache::Entry* Cache::place(std::vector<Entry>& entries, const Identity& key) {
 }
 
 void Cache::grow(Shard& shard) {
-  const size_t size = shard.entries.empty() ? kFirst : 2 * shard.entries.size();
-  const auto bytes = static_cast<int64_t>(size * sizeof(Entry));
+  const int64_t size = shard.entries.empty() ? kFirst : 2 * shard.entries.size();
+  const int64_t bytes = size * kEntryBytes;
   // Half of the memory at most: without the rest the search could not go on, without a larger cache it can.
   if (meter_.used() + bytes > meter_.limit() / 2 || !meter_.take(bytes)) return;
-  std::vector<Entry> larger(size);
+  Array<Entry> larger(size);
   shard.count = 0;
   for (const Entry& entry : shard.entries) {
     if (entry.value < 0) continue;
@@ -35,7 +36,7 @@ void Cache::grow(Shard& shard) {
     shard.count += to->value < 0;
     *to = entry;
   }
-  meter_.give(static_cast<int64_t>(shard.entries.size() * sizeof(Entry)));
+  meter_.give(shard.entries.size() * kEntryBytes);
   shard.entries = std::move(larger);
 }
 

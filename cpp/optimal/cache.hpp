@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <mutex>
-#include <vector>
 
+#include "base/array.hpp"
 #include "optimal/depth_two.hpp"
 #include "optimal/problem.hpp"
 
@@ -52,14 +52,15 @@ class Cache {
   };
   struct Shard {
     std::mutex mutex;
-    std::vector<Entry> entries;
-    size_t count = 0;
+    Array<Entry> entries;
+    int64_t count = 0;
   };
-  static constexpr size_t kShards = 64, kProbe = 8, kFirst = 64;
+  static constexpr uint64_t kShards = 64, kProbe = 8;
+  static constexpr int64_t kFirst = 64, kEntryBytes = sizeof(Entry);
 
   Shard& shard(const Identity& key) { return shards_[key.high % kShards]; }
   void grow(Shard& shard);
-  static Entry* place(std::vector<Entry>& entries, const Identity& key);
+  static Entry* place(Array<Entry>& entries, const Identity& key);
 
   Meter& meter_;
   Shard shards_[kShards];

@@ -1,5 +1,7 @@
 #include "optimal/cut_sweeper.hpp"
 
+#include "base/array.hpp"
+
 namespace boscage::optimal {
 
 // What all columns share: class numbers 0.. of this node, order with marks (two classes) or runs.
@@ -123,12 +125,12 @@ void CutSweeper<T>::select(int feature) {
 
 // Class weights left of every cut: left_[lane * classes + c].
 template <class T>
-void CutSweeper<T>::sum_left(const std::vector<SweptCut>& cuts) {
+void CutSweeper<T>::sum_left(const Array<SweptCut>& cuts) {
   const uint32_t* order = node_->sorted(feature_);
   left_.assign(cuts.size() * classes_, 0);
   sums_.assign(classes_, 0);
   int64_t i = 0;
-  for (size_t lane = 0; lane < cuts.size(); ++lane) {
+  for (int64_t lane = 0; lane < cuts.size(); ++lane) {
     for (; i < cuts[lane].position; ++i) sums_[label_[order[i]]] += node_->weight[order[i]];
     std::copy(sums_.begin(), sums_.end(), left_.begin() + lane * classes_);
   }
@@ -147,11 +149,11 @@ int64_t CutSweeper<T>::stump_value(int64_t stump_error, int64_t leaf_error) cons
 }
 
 template <class T>
-void CutSweeper<T>::evaluate(std::vector<SweptCut>& cuts) {
+void CutSweeper<T>::evaluate(Array<SweptCut>& cuts) {
   work_ += node_->rows * node_->features;
   const uint32_t* order = node_->sorted(feature_);
   const int32_t* rank = node_->ranks(feature_);
-  for (size_t lane = 0; lane < kLanes; ++lane)
+  for (int64_t lane = 0; lane < kLanes; ++lane)
     lane_cut_[lane] = lane < cuts.size() ? static_cast<T>(rank[order[cuts[lane].position - 1]]) : T{-1};
   binary_ ? evaluate_binary(cuts) : evaluate_classes(cuts);
 }
@@ -163,7 +165,7 @@ int CutSweeper<T>::columns_at_once() const {
 }
 
 template <class T>
-void CutSweeper<T>::evaluate_binary(std::vector<SweptCut>& cuts) {
+void CutSweeper<T>::evaluate_binary(Array<SweptCut>& cuts) {
   BinarySweep<T> sweep;
   sweep.items = items_.data();
   sweep.rows = node_->rows;
@@ -183,7 +185,7 @@ void CutSweeper<T>::evaluate_binary(std::vector<SweptCut>& cuts) {
       }
   }
   const int64_t all[2] = {class_total(0), classes_ > 1 ? class_total(1) : 0};
-  for (size_t lane = 0; lane < cuts.size(); ++lane) {
+  for (int64_t lane = 0; lane < cuts.size(); ++lane) {
     const int64_t left = cuts[lane].left_weight;
     const int64_t ones = (left + sweep.left[lane]) / 2;  // from the sum and the difference of the classes
     for (int side = 0; side < 2; ++side) {
@@ -210,7 +212,7 @@ void CutSweeper<T>::fill_totals(int lanes) {
 }
 
 template <class T>
-void CutSweeper<T>::evaluate_classes(std::vector<SweptCut>& cuts) {
+void CutSweeper<T>::evaluate_classes(Array<SweptCut>& cuts) {
   sum_left(cuts);
   fill_totals(static_cast<int>(cuts.size()));
   ClassSweep<T> sweep;
@@ -232,7 +234,7 @@ void CutSweeper<T>::evaluate_classes(std::vector<SweptCut>& cuts) {
       for (int lane = 0; lane < kLanes; ++lane)
         correct[side][lane] = std::max(correct[side][lane], sweep.correct[side][lane]);
   }
-  for (size_t lane = 0; lane < cuts.size(); ++lane)
+  for (int64_t lane = 0; lane < cuts.size(); ++lane)
     for (int side = 0; side < 2; ++side) {
       int64_t sum = 0, most = 0;
       for (int c = 0; c < classes_; ++c) {

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "optimal/node.hpp"
 #include "optimal/sweep.hpp"
 
@@ -28,7 +28,7 @@ class CutSweeper {
   void prepare(const Node& node);
   void select(int feature);
   // At most kLanes cuts of the selected column, by rising position.
-  void evaluate(std::vector<SweptCut>& cuts);
+  void evaluate(Array<SweptCut>& cuts);
   int64_t work() const { return work_; }
 
  private:
@@ -37,12 +37,12 @@ class CutSweeper {
   void mark_order();
   void mark_column(int k);
   void list_runs();
-  void sum_left(const std::vector<SweptCut>& cuts);
+  void sum_left(const Array<SweptCut>& cuts);
   int64_t class_total(int c) const;
   int64_t stump_value(int64_t stump_error, int64_t leaf_error) const;
   int columns_at_once() const;
-  void evaluate_binary(std::vector<SweptCut>& cuts);
-  void evaluate_classes(std::vector<SweptCut>& cuts);
+  void evaluate_binary(Array<SweptCut>& cuts);
+  void evaluate_classes(Array<SweptCut>& cuts);
   void fill_totals(int lanes);
 
   const Problem& problem_;
@@ -52,14 +52,14 @@ class CutSweeper {
   int64_t work_ = 0;
   bool binary_ = true;
   int classes_ = 0;
-  std::vector<int32_t> local_, label_, code_;
-  std::vector<Item<T>> items_;
-  std::vector<uint32_t> marked_, run_start_;
-  std::vector<uint8_t> dense_;
-  std::vector<Run> runs_;
-  std::vector<int64_t> left_, sums_;
+  Array<int32_t> local_, label_, code_;
+  Array<Item<T>> items_;
+  Array<uint32_t> marked_, run_start_;
+  Array<uint8_t> dense_;
+  Array<Run> runs_;
+  Array<int64_t> left_, sums_;
   T lane_cut_[kLanes] = {};
-  std::vector<T> total_[2], rest_[2];
+  Array<T> total_[2], rest_[2];
 };
 
 extern template class CutSweeper<int32_t>;

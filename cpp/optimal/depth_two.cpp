@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "optimal/cut_sweeper.hpp"
 
 namespace boscage::optimal {
@@ -25,7 +25,7 @@ class Solver final : public DepthTwo {
   Solver(const Problem& problem, const Stopper& stopper)
       : problem_(problem), stopper_(stopper), sweeper_(problem, stopper) {}
 
-  Answer solve(const Node& node, int64_t budget, std::vector<int64_t>& least, int64_t& floor) override {
+  Answer solve(const Node& node, int64_t budget, Array<int64_t>& least, int64_t& floor) override {
     node_ = &node;
     sweeper_.prepare(node);
     const int64_t leaf = node.error() * problem_.scale + problem_.penalty;
@@ -117,7 +117,7 @@ class Solver final : public DepthTwo {
     for (const Gap& gap : gaps_) count += gap.last - gap.first + 1;
     const int64_t lanes = std::min<int64_t>(count, kLanes);
     fresh_.clear();
-    size_t at = 0;
+    int64_t at = 0;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       const int64_t place = count <= kLanes ? lane : ((2 * lane + 1) * count) / (2 * lanes);
       while (place - seen > gaps_[at].last - gaps_[at].first) {
@@ -133,12 +133,12 @@ class Solver final : public DepthTwo {
     for (const Evaluated& e : fresh_)
       swept_.push_back({cut_position_[e.index], cut_weight_[e.index] / problem_.scale, {0, 0}});
     sweeper_.evaluate(swept_);
-    for (size_t i = 0; i < fresh_.size(); ++i)
+    for (int64_t i = 0; i < fresh_.size(); ++i)
       for (int side = 0; side < 2; ++side) fresh_[i].side[side] = swept_[i].side[side];
   }
 
   void merge_fresh() {
-    const auto middle = signed_size(done_);
+    const auto middle = done_.size();
     done_.insert(done_.end(), fresh_.begin(), fresh_.end());
     std::inplace_merge(done_.begin(), done_.begin() + middle, done_.end(),
                        [](const Evaluated& a, const Evaluated& b) { return a.index < b.index; });
@@ -149,7 +149,7 @@ class Solver final : public DepthTwo {
   void drop_hopeless(int64_t& least) {
     old_gaps_.swap(gaps_);
     gaps_.clear();
-    size_t next = 0;
+    int64_t next = 0;
     for (const Gap& gap : old_gaps_) {
       int64_t first = gap.first;
       while (next < done_.size() && done_[next].index < first) ++next;
@@ -164,7 +164,7 @@ class Solver final : public DepthTwo {
 
   // Keeps of a gap what can still beat best_. after: the evaluated cut that follows, before it the one
   // that precedes.
-  void trim(Gap gap, size_t after, int64_t& least) {
+  void trim(Gap gap, int64_t after, int64_t& least) {
     const Evaluated* a = after > 0 ? &done_[after - 1] : nullptr;
     const Evaluated* b = after < done_.size() ? &done_[after] : nullptr;
     int64_t all = (a ? a->side[0] : problem_.penalty) + (b ? b->side[1] : problem_.penalty);
@@ -195,13 +195,13 @@ class Solver final : public DepthTwo {
   const Node* node_ = nullptr;
   int64_t best_ = 0, floor_ = 0;
   Answer answer_;
-  std::vector<int> visit_;
-  std::vector<int64_t> cut_weight_;
-  std::vector<int32_t> cut_position_;
+  Array<int> visit_;
+  Array<int64_t> cut_weight_;
+  Array<int32_t> cut_position_;
   int64_t first_cut_ = 0, last_cut_ = 0;
-  std::vector<Gap> gaps_, old_gaps_;
-  std::vector<Evaluated> fresh_, done_;
-  std::vector<SweptCut> swept_;
+  Array<Gap> gaps_, old_gaps_;
+  Array<Evaluated> fresh_, done_;
+  Array<SweptCut> swept_;
 };
 
 }  // namespace
@@ -213,7 +213,7 @@ std::unique_ptr<DepthTwo> make_depth_two(const Problem& problem, const Stopper& 
 
 Answer best_stump(const Problem& problem, const Node& node) {
   Answer best{node.error() * problem.scale + problem.penalty, true, -1, -1};
-  std::vector<int64_t> left(node.classes);
+  Array<int64_t> left(node.classes);
   for (int k = 0; k < node.features; ++k) {
     std::fill(left.begin(), left.end(), 0);
     const uint32_t* order = node.sorted(k);

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
+#include "base/array.hpp"
 #include "optimal/node.hpp"
 
 namespace boscage::optimal {
@@ -26,7 +26,7 @@ class DepthTwo {
   virtual ~DepthTwo() = default;
   // F_2 under a budget. least[j] holds a lower bound of the cost with the root split on j, on the way in
   // from elsewhere, on the way out the best known. floor: a lower bound of F_1 of the node.
-  virtual Answer solve(const Node& node, int64_t budget, std::vector<int64_t>& least, int64_t& floor) = 0;
+  virtual Answer solve(const Node& node, int64_t budget, Array<int64_t>& least, int64_t& floor) = 0;
   // The first split, by column and then by rank, of cost `value`, which must be F_2 and below the leaf's.
   virtual Answer first_split(const Node& node, int64_t value) = 0;
   virtual int64_t work() const = 0;  // row places swept so far

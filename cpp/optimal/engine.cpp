@@ -1,5 +1,7 @@
 #include "optimal/engine.hpp"
 
+#include "base/array.hpp"
+
 namespace boscage::optimal {
 
 int64_t rows_left(const Node& node, int feature, int32_t rank) {
@@ -49,17 +51,17 @@ void Engine::charge(int64_t bytes) {
 }
 
 // Lower bound from class weights alone: q leaves can be right on at most the q heaviest classes.
-int64_t Engine::quick_bound(const std::vector<int64_t>& classes, int depth, int64_t& leaf) const {
+int64_t Engine::quick_bound(const Array<int64_t>& classes, int depth, int64_t& leaf) const {
   int64_t total = 0, most = 0;
   for (const int64_t w : classes) total += w, most = std::max(most, w);
   leaf = (total - most) * problem_.scale + problem_.penalty;
   if ((total - most) * problem_.scale <= problem_.penalty) return leaf;
   if (classes.size() == 2) return std::min(leaf, 2 * problem_.penalty);
-  std::vector<int64_t> sorted(classes);
+  Array<int64_t> sorted(classes);
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
   int64_t bound = leaf, missed = total;
-  const size_t leaves = depth < 20 ? std::min<size_t>(sorted.size(), size_t{1} << depth) : sorted.size();
-  for (size_t q = 0; q < leaves; ++q) {
+  const int64_t leaves = depth < 20 ? std::min<int64_t>(sorted.size(), int64_t{1} << depth) : sorted.size();
+  for (int64_t q = 0; q < leaves; ++q) {
     missed -= sorted[q];
     bound = std::min(bound, missed * problem_.scale + static_cast<int64_t>(q + 1) * problem_.penalty);
   }

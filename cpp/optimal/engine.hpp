@@ -8,8 +8,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "base/array.hpp"
 #include "optimal/node_search.hpp"
 
 namespace boscage::optimal {
@@ -21,16 +21,16 @@ struct Split {
 
 // Node 0 is the root; value in value units, the constant of the problem not included.
 struct SplitTree {
-  std::vector<Split> nodes;
+  Array<Split> nodes;
   int64_t value = kNever;
 };
 
 struct Worker {
   std::unique_ptr<DepthTwo> depth_two;
-  std::vector<Node> nodes;         // by remaining depth
-  std::vector<int64_t> accounted;  // bytes of nodes[depth] already charged
-  std::vector<int32_t> map;
-  std::vector<int64_t> classes;
+  Array<Node> nodes;         // by remaining depth
+  Array<int64_t> accounted;  // bytes of nodes[depth] already charged
+  Array<int32_t> map;
+  Array<int64_t> classes;
   int64_t explored = 0;
   double waited = 0;  // seconds without anything to do
 };
@@ -98,7 +98,7 @@ class Engine {
 
   Node& child_node(Worker& worker, const NodeSearch& search, const Task& task, int side);
   void charge(int64_t bytes);
-  int64_t quick_bound(const std::vector<int64_t>& classes, int depth, int64_t& leaf) const;
+  int64_t quick_bound(const Array<int64_t>& classes, int depth, int64_t& leaf) const;
   int32_t extract(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, NodeSearch* search,
                   const Record* smaller, const Record* larger, SplitTree& out);
   bool rebuild(Worker& worker, const Node& node, const Identity& rows, int depth, int64_t value, SplitTree& out);
@@ -115,10 +115,10 @@ class Engine {
   Cache cache_;
   Node root_;
   Identity all_rows_;
-  std::vector<Worker> workers_;
+  Array<Worker> workers_;
   std::atomic<NodeSearch*> root_search_{nullptr};
   std::mutex registry_mutex_;
-  std::vector<NodeSearch*> open_;
+  Array<NodeSearch*> open_;
   std::atomic<bool> finished_{false}, out_of_memory_{false};
   std::atomic<int64_t> lower_{0}, upper_{kNever};
   std::mutex best_mutex_;

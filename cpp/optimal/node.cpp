@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "base/array.hpp"
+
 namespace boscage::optimal {
 namespace {
 
@@ -26,7 +28,7 @@ void make_root(const Problem& problem, Node& root) {
   count_classes(root);
 }
 
-void make_child(const Node& parent, int feature, int64_t left, int side, Node& child, std::vector<int32_t>& map) {
+void make_child(const Node& parent, int feature, int64_t left, int side, Node& child, Array<int32_t>& map) {
   const uint32_t* taken = parent.sorted(feature) + (side == 0 ? 0 : left);
   const int64_t rows = side == 0 ? left : parent.rows - left;
   child.rows = rows;

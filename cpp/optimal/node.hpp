@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "optimal/problem.hpp"
 
@@ -100,13 +100,13 @@ class Stopper {
 struct Node {
   int64_t rows = 0;
   int features = 0, classes = 0;
-  std::vector<uint32_t> order;        // [features][rows] local rows by rank
-  std::vector<int32_t> rank;          // [features][rows] by local row
-  std::vector<int64_t> weight;        // [rows], kernel units
-  std::vector<int32_t> label;         // [rows]
-  std::vector<uint32_t> source;       // [rows] rows of the problem
-  std::vector<int64_t> class_weight;  // [classes], kernel units
-  int64_t total = 0;                  // kernel units
+  Array<uint32_t> order;        // [features][rows] local rows by rank
+  Array<int32_t> rank;          // [features][rows] by local row
+  Array<int64_t> weight;        // [rows], kernel units
+  Array<int32_t> label;         // [rows]
+  Array<uint32_t> source;       // [rows] rows of the problem
+  Array<int64_t> class_weight;  // [classes], kernel units
+  int64_t total = 0;            // kernel units
 
   const uint32_t* sorted(int feature) const { return order.data() + feature * rows; }
   const int32_t* ranks(int feature) const { return rank.data() + feature * rows; }
@@ -118,6 +118,6 @@ struct Node {
 void make_root(const Problem& problem, Node& root);
 
 // The first `left` rows in the order of `feature` (side 0) or the others (side 1). map is work space.
-void make_child(const Node& parent, int feature, int64_t left, int side, Node& child, std::vector<int32_t>& map);
+void make_child(const Node& parent, int feature, int64_t left, int side, Node& child, Array<int32_t>& map);
 
 }  // namespace boscage::optimal

@@ -1,5 +1,7 @@
 #include "optimal/node_search.hpp"
 
+#include "base/array.hpp"
+
 namespace boscage::optimal {
 
 namespace {
@@ -26,7 +28,7 @@ void NodeSearch::list_cuts(int feature) {
   const int32_t* rank = node_.ranks(feature);
   const int64_t all = node_.total * problem_.scale;
   const int64_t rows = node_.rows, classes = node_.classes;
-  std::vector<int64_t> sums(classes, 0);
+  Array<int64_t> sums(classes, 0);
   b.rank.resize(rows);
   b.position.resize(rows);
   b.weight.resize(rows);
@@ -238,7 +240,7 @@ Identity NodeSearch::rows(const Task& task, int side) const {
   return left;
 }
 
-void NodeSearch::class_weights(const Task& task, int side, std::vector<int64_t>& out) const {
+void NodeSearch::class_weights(const Task& task, int side, Array<int64_t>& out) const {
   const int64_t* left = columns_[task.feature].left_class.data() + task.at * node_.classes;
   out.resize(node_.classes);
   for (int c = 0; c < node_.classes; ++c) out[c] = side == 0 ? left[c] : node_.class_weight[c] - left[c];

@@ -10,8 +10,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "base/array.hpp"
 #include "optimal/bounds.hpp"
 #include "optimal/cache.hpp"
 #include "optimal/node.hpp"
@@ -20,10 +20,10 @@ namespace boscage::optimal {
 
 // What a solved child leaves for its siblings.
 struct Record {
-  int64_t weight = 0;                 // of its rows, value units
-  int64_t floor = 0;                  // lower bound of its optimum one level down
-  std::vector<int64_t> least;         // per column: lower bound of the cost with the root split there
-  std::vector<ColumnBounds> columns;  // empty for depth two
+  int64_t weight = 0;           // of its rows, value units
+  int64_t floor = 0;            // lower bound of its optimum one level down
+  Array<int64_t> least;         // per column: lower bound of the cost with the root split there
+  Array<ColumnBounds> columns;  // empty for depth two
   Meter* meter = nullptr;
   int64_t bytes = 0;
   ~Record() {
@@ -79,7 +79,7 @@ class NodeSearch {
   int64_t left_rows(const Task& task) const { return columns_[task.feature].bounds.position[task.at]; }
   int32_t rank(const Task& task) const { return columns_[task.feature].bounds.rank[task.at]; }
   Identity rows(const Task& task, int side) const;
-  void class_weights(const Task& task, int side, std::vector<int64_t>& out) const;
+  void class_weights(const Task& task, int side, Array<int64_t>& out) const;
   int64_t bytes() const { return bytes_; }
 
   std::mutex mutex;
@@ -88,9 +88,9 @@ class NodeSearch {
   enum : uint8_t { kLeftExact = 1, kRightExact = 2, kSolved = 3, kBusy = 4 };
   struct Column {
     ColumnBounds bounds;
-    std::vector<Identity> left;       // identity of the rows left of each cut
-    std::vector<int64_t> left_class;  // [cuts][classes], kernel units
-    std::vector<uint8_t> known;
+    Array<Identity> left;       // identity of the rows left of each cut
+    Array<int64_t> left_class;  // [cuts][classes], kernel units
+    Array<uint8_t> known;
     int64_t inherited = 0;  // lower bound of any split of this column
     bool closed = false;
     int busy = 0;
@@ -113,7 +113,7 @@ class NodeSearch {
   bool first_ = false;
   int cursor_ = 0, busy_ = 0;
   int64_t bytes_ = 0;
-  std::vector<Column> columns_;
+  Array<Column> columns_;
 };
 
 }  // namespace boscage::optimal

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <variant>
 
+#include "base/array.hpp"
 #include "optimal/engine.hpp"
 
 namespace boscage::optimal {
@@ -28,7 +30,7 @@ SplitTree leaf_only() {
 
 SplitTree from_thresholds(const WarmStart& start, const Problem& problem) {
   SplitTree shape;
-  for (size_t i = 0; i < start.feature.size(); ++i) {
+  for (int64_t i = 0; i < start.feature.size(); ++i) {
     Split split{start.feature[i], -1, start.left[i], start.right[i]};
     if (split.feature >= 0) {
       const auto& values = problem.values[split.feature];
@@ -51,14 +53,14 @@ double between(double low, double high, bool is_double) {
 }
 
 // Sends every original row down the tree and sets thresholds between the rows that really part there.
-void write_tree(const SplitTree& tree, const Problem& problem, const Matrix& x, Result& out) {
+void write_tree(const SplitTree& tree, const Problem& problem, bool is_double, Result& out) {
   out.leaf.assign(problem.original_rows, 0);
   out.left = {-1}, out.right = {-1}, out.feature = {-1}, out.threshold = {0.0};
-  std::vector<int32_t> shape{0};
-  std::vector<std::vector<int32_t>> rows(1);
+  Array<int32_t> shape{0};
+  Array<Array<int32_t>> rows(1);
   rows[0].resize(problem.original_rows);
   for (int64_t i = 0; i < problem.original_rows; ++i) rows[0][i] = static_cast<int32_t>(i);
-  for (size_t at = 0; at < shape.size(); ++at) {
+  for (int64_t at = 0; at < shape.size(); ++at) {
     const Split& split = tree.nodes[shape[at]];
     if (split.feature < 0) {
       for (const int32_t row : rows[at]) out.leaf[row] = static_cast<int32_t>(at);
@@ -66,7 +68,7 @@ void write_tree(const SplitTree& tree, const Problem& problem, const Matrix& x, 
     }
     const int32_t* rank = problem.original_rank.data() + split.feature * problem.original_rows;
     int32_t low = -1, high = INT32_MAX;
-    std::vector<int32_t> parts[2];
+    Array<int32_t> parts[2];
     for (const int32_t row : rows[at]) {
       const bool right = rank[row] > split.rank;
       right ? high = std::min(high, rank[row]) : low = std::max(low, rank[row]);
@@ -74,7 +76,7 @@ void write_tree(const SplitTree& tree, const Problem& problem, const Matrix& x, 
     }
     const auto& values = problem.values[split.feature];
     out.feature[at] = split.feature;
-    out.threshold[at] = between(values[low], values[high], x.is_double);
+    out.threshold[at] = between(values[low], values[high], is_double);
     for (int side = 0; side < 2; ++side) {
       (side == 0 ? out.left : out.right)[at] = static_cast<int32_t>(shape.size());
       shape.push_back(side == 0 ? split.left : split.right);
@@ -92,9 +94,9 @@ Status stopped_by(const Engine* engine, const Stopper& stopper) {
 }
 
 // A single leaf: all that can be said before the data has been read.
-void write_leaf(const Matrix& x, Result& out) {
+void write_leaf(int64_t rows, Result& out) {
   out.left = {-1}, out.right = {-1}, out.feature = {-1}, out.threshold = {0.0};
-  out.leaf.assign(x.rows, 0);
+  out.leaf.assign(rows, 0);
   out.objective = 1.0, out.lower_bound = 0.0;
 }
 
@@ -117,22 +119,22 @@ SplitTree first_tree(Engine& engine, const Problem& problem, const Settings& set
 
 }  // namespace
 
-Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
-             const WarmStart& warm_start, Control& control, Snapshot& snapshot) {
+Result solve(const DataTable& table, const Target& target, const Settings& settings, const WarmStart& warm_start,
+             Control& control, Snapshot& snapshot) {
   const auto begin = Clock::now();
   Stopper stopper(control, deadline(settings.time_limit), settings.max_explored, settings.keep_on_interrupt);
   Result out;
-  const int64_t base = base_bytes(x.rows, x.columns);
+  const int64_t base = base_bytes(table.size(), table.columns());
   if (base > settings.memory_limit) {
-    write_leaf(x, out);
+    write_leaf(table.size(), out);
     out.status = Status::memory_limit;
     return out;
   }
   Problem problem;
   try {
-    problem = make_problem(x, labels, weights, settings.alpha, [&] { stopper.check(); });
+    problem = make_problem(table, target, settings.alpha, control, [&] { stopper.check(); });
   } catch (const Stopped&) {
-    write_leaf(x, out);
+    write_leaf(table.size(), out);
     out.status = stopped_by(nullptr, stopper);
     return out;
   }
@@ -153,7 +155,7 @@ Result solve(const Matrix& x, const int32_t* labels, const double* weights, cons
   }
   start = engine.best();
   stopper.give_up();
-  write_tree(start, problem, x, out);
+  write_tree(start, problem, std::holds_alternative<Matrix<double>>(table.rows()), out);
   const int64_t lower = std::min(start.value, engine.lower_bound());
   out.objective = problem.to_objective(start.value + problem.constant);
   out.lower_bound = problem.to_objective(lower + problem.constant);

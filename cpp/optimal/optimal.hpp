@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "optimal/node.hpp"
 #include "optimal/problem.hpp"
@@ -33,14 +33,14 @@ struct Snapshot {
 
 // A tree to start from, tests as thresholds; empty: none.
 struct WarmStart {
-  std::vector<int32_t> left, right, feature;
-  std::vector<double> threshold;
+  Array<int32_t> left, right, feature;
+  Array<double> threshold;
 };
 
 struct Result {
-  std::vector<int32_t> left, right, feature;
-  std::vector<double> threshold;
-  std::vector<int32_t> leaf;                  // of every row given
+  Array<int32_t> left, right, feature;
+  Array<double> threshold;
+  Array<int32_t> leaf;                        // of every row given
   double objective = 1.0, lower_bound = 0.0;  // error share + alpha * leaves
   Status status = Status::optimal;
   int64_t explored = 0;
@@ -49,8 +49,8 @@ struct Result {
   double waited = 0;  // thread seconds without anything to do
 };
 
-// labels in 0..K-1, every class with a row of positive weight; weights null or finite and >= 0.
-Result solve(const Matrix& x, const int32_t* labels, const double* weights, const Settings& settings,
-             const WarmStart& warm_start, Control& control, Snapshot& snapshot);
+// Dense rows without missing values; every class has a row of positive weight.
+Result solve(const DataTable& table, const Target& target, const Settings& settings, const WarmStart& warm_start,
+             Control& control, Snapshot& snapshot);
 
 }  // namespace boscage::optimal

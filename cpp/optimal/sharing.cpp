@@ -1,7 +1,7 @@
 // The parts of Engine that let several threads work on one search: open nodes, helping, waiting.
 #include <thread>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "optimal/engine.hpp"
 
 namespace boscage::optimal {
@@ -88,7 +88,7 @@ void Engine::run(Worker& worker, NodeSearch& search) {
 // if every living column is being worked on, the lowest ones, since less is lost if it comes to nothing.
 NodeSearch* Engine::choose(const NodeSearch* above, bool quiet, Task& task) {
   std::lock_guard registry(registry_mutex_);
-  std::vector<NodeSearch*> order(open_);
+  Array<NodeSearch*> order(open_);
   std::stable_sort(order.begin(), order.end(), [quiet](const NodeSearch* a, const NodeSearch* b) {
     return quiet ? a->depth() > b->depth() : a->depth() < b->depth();
   });
@@ -133,7 +133,7 @@ void Engine::with_helpers(const std::function<void()>& work) {
   finished_ = false;
   Pool pool(static_cast<int>(workers_.size()));
   std::atomic<int> arrived{0};
-  pool.parallel_for(signed_size(workers_), [&](int64_t, int) {
+  pool.parallel_for(workers_.size(), [&](int64_t, int) {
     const int me = arrived.fetch_add(1);
     if (me > 0) return help_until_done(workers_[me]);
     struct Finish {

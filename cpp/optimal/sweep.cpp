@@ -1,5 +1,8 @@
 #include "optimal/sweep.hpp"
 
+#include "base/array.hpp"
+#include "base/instruction_sets.hpp"
+
 namespace boscage::optimal {
 
 #define BOSCAGE_ISA plain
@@ -10,9 +13,9 @@ namespace boscage::optimal {
 #undef BOSCAGE_TARGET
 #undef BOSCAGE_BYTES
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef BOSCAGE_SETS
 #define BOSCAGE_ISA avx2
-#define BOSCAGE_TARGET __attribute__((target("avx2")))
+#define BOSCAGE_TARGET BOSCAGE_INTEGER_AVX2
 #define BOSCAGE_BYTES 32
 #include "optimal/sweep_body.hpp"
 #undef BOSCAGE_ISA
@@ -20,11 +23,7 @@ namespace boscage::optimal {
 #undef BOSCAGE_BYTES
 
 #define BOSCAGE_ISA avx512
-#ifdef __clang__
-#define BOSCAGE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
-#else
-#define BOSCAGE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")))
-#endif
+#define BOSCAGE_TARGET BOSCAGE_INTEGER_AVX512
 #define BOSCAGE_BYTES 64
 #include "optimal/sweep_body.hpp"
 #undef BOSCAGE_ISA
@@ -33,13 +32,12 @@ namespace boscage::optimal {
 #endif
 
 template <class T>
-std::vector<SweepKernels<T>> runnable_sweep_kernels() {
-  std::vector<SweepKernels<T>> all{{"plain", plain::binary<T>, plain::classes<T>}};
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (__builtin_cpu_supports("avx2")) all.push_back({"avx2", avx2::binary<T>, avx2::classes<T>});
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (wide) all.push_back({"avx512", avx512::binary<T>, avx512::classes<T>});
+Array<SweepKernels<T>> runnable_sweep_kernels() {
+  Array<SweepKernels<T>> all{{"plain", plain::binary<T>, plain::classes<T>}};
+#ifdef BOSCAGE_SETS
+  const InstructionSet set = integer_instruction_set();
+  if (set >= InstructionSet::avx2) all.push_back({"avx2", avx2::binary<T>, avx2::classes<T>});
+  if (set >= InstructionSet::avx512) all.push_back({"avx512", avx512::binary<T>, avx512::classes<T>});
 #endif
   return all;
 }
@@ -50,8 +48,8 @@ const SweepKernels<T>& sweep_kernels() {
   return kernels;
 }
 
-template std::vector<SweepKernels<int32_t>> runnable_sweep_kernels<int32_t>();
-template std::vector<SweepKernels<int64_t>> runnable_sweep_kernels<int64_t>();
+template Array<SweepKernels<int32_t>> runnable_sweep_kernels<int32_t>();
+template Array<SweepKernels<int64_t>> runnable_sweep_kernels<int64_t>();
 template const SweepKernels<int32_t>& sweep_kernels<int32_t>();
 template const SweepKernels<int64_t>& sweep_kernels<int64_t>();
 

@@ -6,7 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/array.hpp"
 
 namespace boscage::optimal {
 
@@ -67,7 +68,7 @@ struct SweepKernels {
 
 // All that this machine can run, the widest last; sweep_kernels() is that one.
 template <class T>
-std::vector<SweepKernels<T>> runnable_sweep_kernels();
+Array<SweepKernels<T>> runnable_sweep_kernels();
 
 template <class T>
 const SweepKernels<T>& sweep_kernels();

@@ -8,9 +8,10 @@ struct Register {
   typedef T Type __attribute__((vector_size(BOSCAGE_BYTES), may_alias, aligned(alignof(T))));
   static constexpr int kWidth = BOSCAGE_BYTES / sizeof(T);
   static constexpr int kCount = kLanes / kWidth;
+  typedef Type Several[kLanes * sizeof(T) / BOSCAGE_BYTES];
 };
 
-#define BOSCAGE_EACH(u) for (int u = 0; u < Register<T>::kCount; ++u)
+#define BOSCAGE_EACH(u) for (int64_t u = 0; u < Register<T>::kCount; ++u)
 #define BOSCAGE_LOWER(a, b) a = (b) < (a) ? (b) : (a)
 #define BOSCAGE_RAISE(a, b) a = (b) > (a) ? (b) : (a)
 
@@ -20,7 +21,7 @@ BOSCAGE_TARGET void binary_column(const BinarySweep<T>& s, const uint32_t* order
   constexpr int kCount = Register<T>::kCount;
   const V* from = reinterpret_cast<const V*>(state);
   const V* cuts = reinterpret_cast<const V*>(s.cut);
-  V cut[kCount], left[kCount], low0[kCount], low1[kCount], high0[kCount], high1[kCount];
+  typename Register<T>::Several cut, left, low0, low1, high0, high1;
   BOSCAGE_EACH(u) {
     cut[u] = cuts[u], left[u] = V{};
     low0[u] = from[u], low1[u] = from[kCount + u], high0[u] = from[2 * kCount + u], high1[u] = from[3 * kCount + u];
@@ -70,14 +71,15 @@ BOSCAGE_TARGET void class_column(ClassSweep<T>& s, int k) {
   const V *total0 = reinterpret_cast<const V*>(s.total[0]), *total1 = reinterpret_cast<const V*>(s.total[1]);
   V *rest0 = reinterpret_cast<V*>(s.rest[0]), *rest1 = reinterpret_cast<V*>(s.rest[1]);
   V *correct0 = reinterpret_cast<V*>(s.correct[0]), *correct1 = reinterpret_cast<V*>(s.correct[1]);
-  V cut[kCount], best0[kCount], best1[kCount], top0[kCount], top1[kCount];
+  typename Register<T>::Several cut, best0, best1, top0, top1;
   BOSCAGE_EACH(u) cut[u] = cuts[u], best0[u] = correct0[u], best1[u] = correct1[u], top0[u] = V{}, top1[u] = V{};
   for (int c = 0; c < s.classes * kCount; ++c) rest0[c] = total0[c], rest1[c] = total1[c];
   const uint32_t* order = s.order + k * s.rows;
   uint32_t i = 0;
   for (uint32_t r = s.run_start[k]; r < s.run_start[k + 1]; ++r) {
     const Run run = s.runs[r];
-    V left[kCount], all = V{};
+    typename Register<T>::Several left;
+    V all = V{};
     BOSCAGE_EACH(u) left[u] = V{};
     for (; i < run.end; ++i) {
       const Item<T>& item = s.items[order[i]];

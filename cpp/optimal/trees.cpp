@@ -1,6 +1,7 @@
 // The parts of Engine that make trees: read off the cache, picked in a fixed order, or by looking ahead.
 #include <stdexcept>
 
+#include "base/array.hpp"
 #include "optimal/engine.hpp"
 
 namespace boscage::optimal {
@@ -82,7 +83,7 @@ namespace {
 
 // Appends the pruned tree of shape node `from` on these rows; returns its value.
 int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shape, int32_t from, int depth,
-                 SplitTree& out, std::vector<int32_t>& map, const Stopper& stopper) {
+                 SplitTree& out, Array<int32_t>& map, const Stopper& stopper) {
   stopper.give_up();
   const Split& test = shape.nodes[from];
   const int64_t leaf = node.error() * problem.scale + problem.penalty;
@@ -108,7 +109,7 @@ int64_t fit_part(const Problem& problem, const Node& node, const SplitTree& shap
 
 // Splits the node at `at` and gives it two children: grow(child's rows) makes one and returns its place.
 template <class Grow>
-void branch(const Node& node, const Answer& cut, int32_t at, SplitTree& out, std::vector<int32_t>& map, Grow grow) {
+void branch(const Node& node, const Answer& cut, int32_t at, SplitTree& out, Array<int32_t>& map, Grow grow) {
   out.nodes[at].feature = cut.feature;
   out.nodes[at].rank = cut.rank;
   const int64_t left = rows_left(node, cut.feature, cut.rank);
@@ -125,7 +126,7 @@ void branch(const Node& node, const Answer& cut, int32_t at, SplitTree& out, std
 // Looking two levels ahead.
 Answer Engine::look_split(Worker& worker, const Node& node, int depth) {
   if (depth == 1) return best_stump(problem_, node);
-  std::vector<int64_t> least(node.features, 0);
+  Array<int64_t> least(node.features, 0);
   int64_t floor = 0;
   stopper_.count_state();
   ++worker.explored;
@@ -186,7 +187,7 @@ int64_t Engine::look_cost(Worker& worker, const Node& node, int depth) {
 Answer Engine::widest_split(Worker& worker, const Node& node, int depth) {
   const int64_t price = node.rows * node.features * node.features * node.features;
   const int64_t tries = std::clamp<int64_t>(100'000'000 / std::max<int64_t>(price, 1), 0, 24);
-  std::vector<std::pair<int, int32_t>> cuts;
+  Array<std::pair<int, int32_t>> cuts;
   const Answer first = look_split(worker, node, depth);
   if (first.feature >= 0) cuts.emplace_back(first.feature, first.rank);
   for (int j = 0; j < node.features; ++j)

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/array.hpp"
+
 namespace boscage {
 
 namespace {
@@ -64,7 +66,15 @@ void sharpen(double* proba, int64_t classes, double exponent) {
   for (int64_t c = 0; c < classes; ++c) proba[c] /= total;
 }
 
-Forest::Forest(std::vector<const Predictor*> trees) : trees_(std::move(trees)) {
+void softmax(double* logs, int64_t classes, double exponent) {
+  const double top = *std::max_element(logs, logs + classes);
+  double total = 0;
+  for (int64_t c = 0; c < classes; ++c) total += logs[c] = std::exp(exponent * (logs[c] - top));
+  for (int64_t c = 0; c < classes; ++c) logs[c] /= total;
+}
+
+Forest::Forest(Array<const Predictor*> trees, bool is_geometric)
+    : trees_(std::move(trees)), is_geometric_(is_geometric) {
   if (trees_.empty()) throw std::invalid_argument("A forest needs at least one tree.");
   for (const Predictor* tree : trees_) {
     if (tree->columns() != columns() || tree->tree().classes != classes())
@@ -87,22 +97,22 @@ void Forest::for_blocks(const Rows& rows, int threads, Control& control, const W
   const bool copies = wants_copy(rows, has_linear_tests_);
   const int64_t size = block_rows(copies), blocks = (rows.rows + size - 1) / size, d = rows.columns;
   Pool pool(static_cast<int>(std::clamp<int64_t>(blocks, 1, std::max(threads, 1))));
-  std::vector<std::vector<double>> copied(static_cast<size_t>(pool.threads()));
+  Array<Array<double>> copied(pool.threads());
   pool.parallel_for(blocks, [&](int64_t number, int thread) {
     control.check();
     const int64_t begin = number * size, end = std::min(rows.rows, begin + size);
     if (!copies) return work(rows, begin, end, 0);
-    auto& block = copied[static_cast<size_t>(thread)];
-    block.resize(static_cast<size_t>(size * d));
+    auto& block = copied[thread];
+    block.resize(size * d);
     copy_block(rows, begin, end, block.data());
     work(Matrix<double>{block.data(), end - begin, d, d, 1}, 0, end - begin, begin);
   });
 }
 
 template <class Rows>
-void Forest::sums(const Rows& rows, std::span<const uint8_t> chosen, double* out, int threads, Control& control) const {
+void Forest::sums(const Rows& rows, Span<const uint8_t> chosen, double* out, int threads, Control& control) const {
   const int64_t k = classes(), bytes = (rows.rows + 7) / 8;
-  if (!chosen.empty() && static_cast<int64_t>(chosen.size()) != bytes * size())
+  if (!chosen.empty() && chosen.size() != bytes * size())
     throw std::invalid_argument("chosen needs a bit for each row and tree.");
   for_blocks(rows, threads, control, [&](const auto& table, int64_t begin, int64_t end, int64_t first) {
     double* sum = out + (first + begin) * k;
@@ -111,7 +121,7 @@ void Forest::sums(const Rows& rows, std::span<const uint8_t> chosen, double* out
     for (int64_t tree = 0; tree < size(); ++tree) {
       control.check();
       const BlockBits bits{chosen.empty() ? nullptr : chosen.data() + tree * bytes, first};
-      trees_[static_cast<size_t>(tree)]->add_block(table, begin, end, complete, bits, sum);
+      trees_[tree]->add_block(table, begin, end, complete, bits, sum);
     }
   });
 }
@@ -129,28 +139,27 @@ void Forest::proba(const Rows& rows, double exponent, double* out, int threads, 
       tree->add_block(table, begin, end, complete, {}, sum);
     }
     for (int64_t i = 0; i < (end - begin) * k; ++i) sum[i] /= count;
-    if (exponent == 1.0) return;
-    for (int64_t row = begin; row < end; ++row, sum += k) sharpen(sum, k, exponent);
+    if (exponent == 1.0 && !is_geometric_) return;
+    for (int64_t row = begin; row < end; ++row, sum += k) (is_geometric_ ? softmax : sharpen)(sum, k, exponent);
   });
 }
 
 template <class Rows>
 void Forest::apply(const Rows& rows, int64_t* out, int threads, Control& control) const {
   for_blocks(rows, threads, control, [&](const auto& table, int64_t begin, int64_t end, int64_t first) {
-    std::vector<int64_t> leaves(static_cast<size_t>(end - begin));
+    Array<int64_t> leaves(end - begin);
     const bool complete = is_complete(table, begin, end);
     for (int64_t tree = 0; tree < size(); ++tree) {
       control.check();
-      trees_[static_cast<size_t>(tree)]->apply_block(table, begin, end, complete, leaves.data());
-      for (int64_t row = begin; row < end; ++row)
-        out[(first + row) * size() + tree] = leaves[static_cast<size_t>(row - begin)];
+      trees_[tree]->apply_block(table, begin, end, complete, leaves.data());
+      for (int64_t row = begin; row < end; ++row) out[(first + row) * size() + tree] = leaves[row - begin];
     }
   });
 }
 
-#define BOSCAGE_ROWS(Rows)                                                                         \
-  template void Forest::sums(const Rows&, std::span<const uint8_t>, double*, int, Control&) const; \
-  template void Forest::proba(const Rows&, double, double*, int, Control&) const;                  \
+#define BOSCAGE_ROWS(Rows)                                                                    \
+  template void Forest::sums(const Rows&, Span<const uint8_t>, double*, int, Control&) const; \
+  template void Forest::proba(const Rows&, double, double*, int, Control&) const;             \
   template void Forest::apply(const Rows&, int64_t*, int, Control&) const;
 #define BOSCAGE_COMMA ,
 BOSCAGE_ROWS(Matrix<float>)

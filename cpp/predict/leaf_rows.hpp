@@ -5,9 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 
 namespace boscage {
@@ -16,15 +15,15 @@ class LeafRows {
  public:
   // leaf: trees × rows, the number of each row's leaf, below the number of nodes of the tree. weight: by row, positive;
   // empty: 1. Throws std::invalid_argument for other numbers.
-  LeafRows(std::span<const uint32_t> leaf, std::span<const int64_t> nodes, std::span<const double> weight);
+  LeafRows(Span<const uint32_t> leaf, Span<const int64_t> nodes, Span<const double> weight);
 
-  int64_t trees() const { return static_cast<int64_t>(first_.size()); }
+  int64_t trees() const { return first_.size(); }
   int64_t rows() const { return rows_; }
 
   // reached: count × trees, numbers of leaves. rank: place of each row in the order of the targets. For each of the
   // levels the smallest rank up to which so much of the weight lies, count × levels; -1 if no row shares a leaf.
-  void quantiles(std::span<const int64_t> reached, std::span<const int64_t> rank, std::span<const double> levels,
-                 int64_t* out, int threads, Control& control) const;
+  void quantiles(Span<const int64_t> reached, Span<const int64_t> rank, Span<const double> levels, int64_t* out,
+                 int threads, Control& control) const;
 
  private:
   struct Entry {
@@ -32,12 +31,12 @@ class LeafRows {
     double weight;
   };
 
-  void gather(const int64_t* reached, std::span<const int64_t> rank, std::vector<Entry>& entries) const;
+  void gather(const int64_t* reached, Span<const int64_t> rank, Array<Entry>& entries) const;
 
   int64_t rows_ = 0;
-  std::vector<std::vector<uint32_t>> first_;  // of each tree: by node where its rows begin in `order_`
-  std::vector<uint32_t> order_;               // trees × rows: the rows, leaf by leaf
-  std::vector<double> weight_;
+  Array<Array<uint32_t>> first_;  // of each tree: by node where its rows begin in `order_`
+  Array<uint32_t> order_;         // trees × rows: the rows, leaf by leaf
+  Array<double> weight_;
 };
 
 }  // namespace boscage

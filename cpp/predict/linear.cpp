@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/array.hpp"
 #include "base/lanes.hpp"
 
 namespace boscage {
@@ -31,7 +32,7 @@ BOSCAGE_CLONES void walk_kernel(const LinearNode* nodes, const double* weights, 
 
 }  // namespace
 
-void walk_linear(const std::vector<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
+void walk_linear(const Array<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
                  int64_t count, int32_t* leaves) {
   walk_kernel(nodes.data(), weights, width, rows, count, leaves);
 }

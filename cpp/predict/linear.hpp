@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "base/array.hpp"
 
 namespace boscage {
 
@@ -15,7 +16,7 @@ struct LinearNode {
 };
 
 // The leaf of each of `count` rows of `width` numbers.
-void walk_linear(const std::vector<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
+void walk_linear(const Array<LinearNode>& nodes, const double* weights, int64_t width, const double* const* rows,
                  int64_t count, int32_t* leaves);
 
 }  // namespace boscage

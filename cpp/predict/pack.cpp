@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "predict/predict.hpp"
 
 namespace boscage {
@@ -33,17 +33,17 @@ Predictor::Predictor(const TreeArrays& tree) : tree_(tree) {
 
 void Predictor::verify() const {
   const TreeArrays& t = tree_;
-  const size_t n = t.feature.size();
+  const int64_t n = t.feature.size();
   const auto size = static_cast<int64_t>(n);
   require(n > 0 && t.children_left.size() == n && t.children_right.size() == n, "children_left");
   require(t.threshold.size() == n && t.missing_go_to_left.size() == n, "threshold");
   require(t.category_offset.size() == n && t.linear_row.size() == n, "linear_row");
   verify_map();
   verify_weights();
-  require(t.classes > 0 && t.value.size() == n * to_size(t.classes), "value");
-  const auto bits = signed_size(t.category_bits);
+  require(t.classes > 0 && t.value.size() == n * t.classes, "value");
+  const auto bits = t.category_bits.size();
   for (int64_t node = 0; node < size; ++node) {
-    const auto i = to_size(node);
+    const auto i = node;
     const int64_t left = t.children_left[i], right = t.children_right[i], feature = t.feature[i];
     if (feature == kLeaf) {
       require(left == -1 && right == -1, "children_left", node);
@@ -58,18 +58,18 @@ void Predictor::verify() const {
     }
     require(t.routing == Routing::hard, "routing", node);
     if (t.category_offset[i] < 0) continue;
-    const int64_t bytes = (t.n_categories[to_size(feature)] + 7) / 8;
+    const int64_t bytes = (t.n_categories[feature] + 7) / 8;
     require(t.category_offset[i] <= bits - bytes, "category_offset", node);
   }
 }
 
 void Predictor::verify_map() const {
   const RowMap& map = tree_.map;
-  const size_t d = tree_.n_categories.size();
+  const int64_t d = tree_.n_categories.size();
   for (const auto& part : {map.fill, map.shift, map.scale}) require(part.empty() || part.size() == d, "input_map");
   require(map.code_offset.empty() || map.code_offset.size() == d, "input_map.code_offset");
-  const auto codes = signed_size(map.codes);
-  for (size_t j = 0; j < map.code_offset.size(); ++j) {
+  const auto codes = map.codes.size();
+  for (int64_t j = 0; j < map.code_offset.size(); ++j) {
     require(map.code_offset[j] <= codes - tree_.n_categories[j], "input_map.code_offset");
   }
 }
@@ -77,10 +77,10 @@ void Predictor::verify_map() const {
 void Predictor::verify_weights() const {
   const LinearWeights& w = tree_.weights;
   require(w.columns == columns() + (tree_.map.has_constant ? 1 : 0), "weights");
-  if (!w.is_sparse()) return require(signed_size(w.dense) == w.rows * w.columns, "weights");
-  require(signed_size(w.offsets) == w.rows + 1 && w.data.size() == w.indices.size(), "weights.indptr");
-  const auto stored = signed_size(w.data);
-  for (size_t row = 0; row + 1 < w.offsets.size(); ++row) {
+  if (!w.is_sparse()) return require(w.dense.size() == w.rows * w.columns, "weights");
+  require(w.offsets.size() == w.rows + 1 && w.data.size() == w.indices.size(), "weights.indptr");
+  const auto stored = w.data.size();
+  for (int64_t row = 0; row + 1 < w.offsets.size(); ++row) {
     const int64_t begin = w.offsets[row], end = w.offsets[row + 1];
     require(0 <= begin && begin <= end && end <= stored, "weights.indptr");
   }
@@ -88,39 +88,39 @@ void Predictor::verify_weights() const {
 }
 
 void Predictor::number_leaves() {
-  const size_t n = tree_.feature.size();
-  const auto k = to_size(tree_.classes);
+  const int64_t n = tree_.feature.size();
+  const int64_t k = tree_.classes;
   leaf_index_.assign(n, -1);
-  for (size_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     if (tree_.feature[i] != kLeaf) continue;
     leaf_index_[i] = static_cast<int32_t>(leaves_.size());
     leaves_.push_back(static_cast<int32_t>(i));
   }
-  const size_t cells = leaves_.size() * k;
+  const int64_t cells = leaves_.size() * k;
   require(tree_.leaf_value.empty() || tree_.leaf_value.size() == cells, "leaf_value");
   require(
       tree_.coef.empty() || (tree_.intercept.size() == cells && tree_.coef.size() == cells * tree_.n_categories.size()),
       "leaf_models");
   require(tree_.low.size() == tree_.high.size() && (tree_.low.empty() || tree_.low.size() == cells), "leaf_models.low");
   leaf_class_.reserve(leaves_.size());
-  for (size_t leaf = 0; leaf < leaves_.size(); ++leaf) {
+  for (int64_t leaf = 0; leaf < leaves_.size(); ++leaf) {
     const double* values =
-        tree_.leaf_value.empty() ? tree_.value.data() + to_size(leaves_[leaf]) * k : tree_.leaf_value.data() + leaf * k;
+        tree_.leaf_value.empty() ? tree_.value.data() + leaves_[leaf] * k : tree_.leaf_value.data() + leaf * k;
     leaf_class_.push_back(static_cast<int32_t>(argmax(values, tree_.classes)));
   }
 }
 
 void Predictor::pack() {
-  const size_t n = tree_.feature.size();
-  for (size_t i = 0; i < n; ++i) {
+  const int64_t n = tree_.feature.size();
+  for (int64_t i = 0; i < n; ++i) {
     if (tree_.feature[i] == kLinear || tree_.category_offset[i] >= 0) return;
   }
   // Breadth first: siblings side by side, and the levels every row passes close together.
-  std::vector<int32_t> order{0};
+  Array<int32_t> order{0};
   order.reserve(n);
   packed_.reserve(n);
-  for (size_t place = 0; place < order.size(); ++place) {
-    const auto i = to_size(order[place]);
+  for (int64_t place = 0; place < order.size(); ++place) {
+    const auto i = order[place];
     if (tree_.feature[i] == kLeaf) {
       packed_.push_back({std::numeric_limits<double>::infinity(), ~0, static_cast<uint32_t>(place)});
       continue;
@@ -137,15 +137,15 @@ void Predictor::pack() {
 // A missing value is filled before any test, so an axis test must send it where the filled number goes.
 void Predictor::pack_linear() {
   const TreeArrays& t = tree_;
-  const size_t n = t.feature.size();
+  const int64_t n = t.feature.size();
   if (t.routing != Routing::hard || t.weights.rows == 0 || t.weights.is_sparse() || !t.map.is_identity()) return;
   if (t.map.fill.empty()) return;
-  std::vector<LinearNode> nodes(n);
-  for (size_t i = 0; i < n; ++i) {
+  Array<LinearNode> nodes(n);
+  for (int64_t i = 0; i < n; ++i) {
     if (t.feature[i] == kLeaf) continue;
     nodes[i] = {t.threshold[i], t.linear_row[i], {t.children_left[i], t.children_right[i]}};
     if (t.feature[i] == kLinear) continue;
-    const auto column = to_size(t.feature[i]);
+    const auto column = t.feature[i];
     const bool fits = t.map.code_offset.empty() && t.category_offset[i] < 0 &&
                       t.missing_go_to_left[i] == (t.map.fill[column] <= t.threshold[i]);
     if (!fits) return;
@@ -157,14 +157,14 @@ void Predictor::pack_linear() {
 // For finite rows only: categories and missing values need the walk of single rows.
 void Predictor::pack_sparse() {
   const TreeArrays& t = tree_;
-  const size_t n = t.feature.size();
+  const int64_t n = t.feature.size();
   if (t.routing != Routing::hard || !t.weights.is_sparse() || !t.map.is_identity() || !t.map.code_offset.empty())
     return;
-  constexpr size_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (t.weights.data.size() + n > kMost) return;
   SparseTests packed;
   packed.nodes.resize(n);
-  for (size_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     if (t.feature[i] == kLeaf) continue;
     if (t.category_offset[i] >= 0) return;
     SparseTest& node = packed.nodes[i];
@@ -173,9 +173,9 @@ void Predictor::pack_sparse() {
       packed.terms.push_back({1.0, t.feature[i], t.feature[i] % 8});
       continue;
     }
-    const auto test = to_size(t.linear_row[i]);
-    const auto first = to_size(t.weights.offsets[test]), last = to_size(t.weights.offsets[test + 1]);
-    for (size_t k = first; k < last; ++k) {
+    const auto test = t.linear_row[i];
+    const auto first = t.weights.offsets[test], last = t.weights.offsets[test + 1];
+    for (int64_t k = first; k < last; ++k) {
       const auto column = static_cast<int32_t>(t.weights.indices[k]);
       packed.terms.push_back({t.weights.data[k], column, column % 8});
     }
@@ -185,12 +185,12 @@ void Predictor::pack_sparse() {
 }
 
 double Predictor::cost_of_row() {
-  const size_t n = tree_.feature.size();
-  std::vector<int32_t> depth(n, 0);
-  for (size_t i = 0; i < n; ++i) {
+  const int64_t n = tree_.feature.size();
+  Array<int32_t> depth(n, 0);
+  for (int64_t i = 0; i < n; ++i) {
     deepest_ = std::max(deepest_, depth[i]);
     if (tree_.feature[i] == kLeaf) continue;
-    depth[to_size(tree_.children_left[i])] = depth[to_size(tree_.children_right[i])] = depth[i] + 1;
+    depth[tree_.children_left[i]] = depth[tree_.children_right[i]] = depth[i] + 1;
   }
   const auto k = static_cast<double>(tree_.classes), width = static_cast<double>(tree_.weights.columns);
   const double test = tree_.weights.rows > 0 ? width : 1.0;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/instruction_sets.hpp"
 #include "base/rng.hpp"
 
@@ -65,11 +65,11 @@ class Walker {
   }
 
   // Probability of reaching each node, parents before children.
-  const std::vector<double>& reach(int64_t row) {
-    const size_t n = tree_.feature.size();
+  const Array<double>& reach(int64_t row) {
+    const int64_t n = tree_.feature.size();
     reach_.assign(n, 0.0);
     reach_[0] = 1.0;
-    for (size_t i = 0; i < n; ++i) {
+    for (int64_t i = 0; i < n; ++i) {
       if (tree_.feature[i] == kLeaf || reach_[i] == 0.0) continue;
       const auto [left, right] = soft_sides(static_cast<int32_t>(i), row);
       reach_[at(tree_.children_left[i])] = reach_[i] * left;
@@ -98,12 +98,12 @@ class Walker {
   }
 
  private:
-  static size_t at(int32_t node) { return to_size(node); }
+  static int64_t at(int32_t node) { return node; }
 
-  bool category_right(size_t i, double x) const {
+  bool category_right(int64_t i, double x) const {
     const int64_t code = category_code(x, tree_.n_categories[at(tree_.feature[i])]);
     if (code < 0) return !tree_.missing_go_to_left[i];
-    const uint8_t byte = tree_.category_bits[to_size(tree_.category_offset[i] + code / 8)];
+    const uint8_t byte = tree_.category_bits[tree_.category_offset[i] + code / 8];
     return ((byte >> (code % 8)) & 1) == 0;
   }
 
@@ -120,8 +120,8 @@ class Walker {
       load(row);
       return mapper_.seen().dot_with(weights.dense.data() + test * weights.columns, weights.columns);
     }
-    const int64_t begin = weights.offsets[to_size(test)];
-    const int64_t stored = weights.offsets[to_size(test) + 1] - begin;
+    const int64_t begin = weights.offsets[test];
+    const int64_t stored = weights.offsets[test + 1] - begin;
     const int64_t* columns = weights.indices.data() + begin;
     const double* values = weights.data.data() + begin;
     if constexpr (requires { rows_.column_stride; }) {
@@ -136,23 +136,23 @@ class Walker {
     const LinearWeights& weights = tree_.weights;
     const RowMap& map = tree_.map;
     const int64_t d = predictor_.columns(), test = tree_.linear_row[at(node)];
-    careful_.resize(to_size(d) + 1);
+    careful_.resize(d + 1);
     for (int64_t j = 0; j < d; ++j) {
       const auto x = static_cast<double>(rows_(row, static_cast<int32_t>(j)));
       constexpr double most = std::numeric_limits<double>::max();
       const double seen = scaled_by_halves(map, j, plain_number(map, tree_.n_categories, j, x));
-      careful_[to_size(j)] = std::clamp(seen, -most, most);
+      careful_[j] = std::clamp(seen, -most, most);
     }
-    careful_[to_size(d)] = map.constant;
+    careful_[d] = map.constant;
     if (map.unit_rows)
       make_unit_row(careful_.data(), weights.columns, dot(careful_.data(), careful_.data(), weights.columns));
     SmallDot sum;
     if (!weights.is_sparse()) {
       sum.add({.dense = careful_.data()}, weights.dense.data() + test * weights.columns, weights.columns);
     } else {
-      const auto begin = to_size(weights.offsets[to_size(test)]);
-      const auto end = to_size(weights.offsets[to_size(test) + 1]);
-      for (size_t k = begin; k < end; ++k) sum.add(weights.data[k], careful_[to_size(weights.indices[k])]);
+      const auto begin = weights.offsets[test];
+      const auto end = weights.offsets[test + 1];
+      for (int64_t k = begin; k < end; ++k) sum.add(weights.data[k], careful_[weights.indices[k]]);
     }
     sum.add(-1.0, tree_.threshold[at(node)]);
     return std::ldexp(sum.value, SmallDot::kExponent);
@@ -176,7 +176,7 @@ class Walker {
     const int64_t k = tree_.classes;
     if (!tree_.coef.empty()) {
       model(predictor_.leaf_index_[at(node)], row);
-      for (int64_t c = 0; c < k; ++c) out[c] += share * model_[to_size(c)];
+      for (int64_t c = 0; c < k; ++c) out[c] += share * model_[c];
       return;
     }
     const double* values = tree_.leaf_value.empty() ? tree_.value.data() + node * k
@@ -188,14 +188,14 @@ class Walker {
   void model(int64_t leaf, int64_t row) {
     const int64_t k = tree_.classes, d = predictor_.columns();
     load(row);
-    model_.resize(to_size(k));
+    model_.resize(k);
     for (int64_t c = 0; c < k; ++c) {
       const int64_t line = leaf * k + c;
-      model_[to_size(c)] = mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[to_size(line)];
+      model_[c] = mapper_.plain().dot_with(tree_.coef.data() + line * d, d) + tree_.intercept[line];
     }
     if (tree_.is_numbers) return bounded_model(leaf);
     if (!is_finite_row(model_.data(), k)) return careful_model(leaf);
-    const double top = model_[to_size(argmax(model_.data(), k))];
+    const double top = model_[argmax(model_.data(), k)];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(v - top);
     for (double& v : model_) v /= total;
@@ -205,8 +205,8 @@ class Walker {
     const int64_t k = tree_.classes, d = predictor_.columns();
     constexpr double most = 1e300;
     for (int64_t c = 0; c < k; ++c) {
-      const auto line = to_size(leaf * k + c);
-      double& score = model_[to_size(c)];
+      const auto line = leaf * k + c;
+      double& score = model_[c];
       if (!std::isfinite(score)) {  // terms that overflow may still have a finite sum
         SmallDot sum;
         sum.add(mapper_.plain(), tree_.coef.data() + static_cast<int64_t>(line) * d, d);
@@ -225,10 +225,10 @@ class Walker {
       const int64_t line = leaf * k + c;
       SmallDot sum;
       sum.add(mapper_.plain(), tree_.coef.data() + line * d, d);
-      sum.add(1.0, tree_.intercept[to_size(line)]);
-      model_[to_size(c)] = sum.value;
+      sum.add(1.0, tree_.intercept[line]);
+      model_[c] = sum.value;
     }
-    const double top = model_[to_size(argmax(model_.data(), k))];
+    const double top = model_[argmax(model_.data(), k)];
     double total = 0.0;
     for (double& v : model_) total += v = std::exp(std::ldexp(v - top, SmallDot::kExponent));
     for (double& v : model_) v /= total;
@@ -239,7 +239,7 @@ class Walker {
   const Rows rows_;
   RowMapper mapper_;
   int64_t loaded_ = -1;
-  std::vector<double> reach_, model_, careful_;
+  Array<double> reach_, model_, careful_;
 };
 
 template <class Rows, class Block>
@@ -263,7 +263,7 @@ BOSCAGE_INLINE void walk_together(const Predictor::Node* nodes, const Matrix<T>&
   constexpr int kSteps = 4;  // between two looks at who has arrived
   const T* base = rows.data + first * rows.row_stride;
   const int64_t column_stride = kPlain ? 1 : rows.column_stride;
-  uint32_t here[kRows] = {};
+  uint32_t here[to_size(kRows)] = {};
   for (bool moved = true; moved;) {
     for (int step = 0; step < kSteps; ++step) {
       for (int g = 0; g < kRows; ++g) {
@@ -288,7 +288,7 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, bool i
   if constexpr (requires { rows.column_stride; }) {
     int64_t row = begin;
     const auto walk = [&]<int kRows, bool kComplete, bool kPlain>() {
-      uint32_t at[kRows];
+      uint32_t at[to_size(kRows)];
       for (; row + kRows <= end; row += kRows) {
         walk_together<kRows, kComplete, kPlain>(packed_.data(), rows, row, at);
         for (int g = 0; g < kRows; ++g) out[row - begin + g] = arrived<want_class>(at[g]);
@@ -309,7 +309,7 @@ void Predictor::walk_packed(const Rows& rows, int64_t begin, int64_t end, bool i
 template <class Rows, bool want_class>
 void Predictor::walk_sparse(const Rows& rows, int64_t begin, int64_t end, bool spreads, int64_t* out) const {
   constexpr int64_t kEntriesPerStep = 8;
-  std::vector<double> numbers(spreads ? to_size(columns()) : 0, 0.0);
+  Array<double> numbers(spreads ? columns() : 0, 0.0);
   const auto walk = [&](const auto& number) {
     uint32_t at = 0;
     while (packed_[at].left != at) {
@@ -326,25 +326,25 @@ void Predictor::walk_sparse(const Rows& rows, int64_t begin, int64_t end, bool s
       out[row - begin] = walk([&](int32_t column) { return static_cast<double>(rows(row, column)); });
       continue;
     }
-    for (int64_t k = first; k < last; ++k) numbers[to_size(rows.column(k))] = static_cast<double>(rows.data[k]);
-    out[row - begin] = walk([&](int32_t column) { return numbers[to_size(column)]; });
-    for (int64_t k = first; k < last; ++k) numbers[to_size(rows.column(k))] = 0.0;
+    for (int64_t k = first; k < last; ++k) numbers[rows.column(k)] = static_cast<double>(rows.data[k]);
+    out[row - begin] = walk([&](int32_t column) { return numbers[column]; });
+    for (int64_t k = first; k < last; ++k) numbers[rows.column(k)] = 0.0;
   }
 }
 
 template <class Rows>
-bool Predictor::walk_tests(const Rows& rows, int64_t begin, int64_t end, std::vector<int32_t>& leaves) const {
+bool Predictor::walk_tests(const Rows& rows, int64_t begin, int64_t end, Array<int32_t>& leaves) const {
   if constexpr (requires { rows.column_stride; }) {
     if (linear_.empty()) return false;
     constexpr int64_t kTogether = 64;
-    leaves.resize(to_size(end - begin));
-    std::vector<RowMapper> mappers(kTogether, RowMapper(tree_.map, tree_.n_categories, false));
+    leaves.resize(end - begin);
+    Array<RowMapper> mappers(kTogether, RowMapper(tree_.map, tree_.n_categories, false));
     const double* views[kTogether];
     for (int64_t first = begin; first < end; first += kTogether) {
       const int64_t count = std::min(kTogether, end - first);
       for (int64_t i = 0; i < count; ++i) {
-        mappers[to_size(i)].load(rows, first + i);
-        views[i] = mappers[to_size(i)].seen().dense;
+        mappers[i].load(rows, first + i);
+        views[i] = mappers[i].seen().dense;
       }
       walk_linear(linear_, tree_.weights.dense.data(), tree_.weights.columns, views, count,
                   leaves.data() + (first - begin));
@@ -376,14 +376,14 @@ bool Predictor::divide_rows(const Rows& rows, int64_t begin, int64_t end, int64_
 
 template <class Rows>
 bool Predictor::quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool is_complete,
-                             std::vector<int64_t>& leaves) const {
-  leaves.resize(to_size(end - begin));
+                             Array<int64_t>& leaves) const {
+  leaves.resize(end - begin);
   if (!packed_.empty()) {
     walk_packed<Rows, false>(rows, begin, end, is_complete, leaves.data());
     return true;
   }
   if (divide_rows(rows, begin, end, leaves.data())) return true;
-  std::vector<int32_t> found;
+  Array<int32_t> found;
   if (!walk_tests(rows, begin, end, found)) return false;
   std::copy(found.begin(), found.end(), leaves.begin());
   return true;
@@ -391,7 +391,7 @@ bool Predictor::quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool 
 
 template <class Rows>
 void Predictor::apply_block(const Rows& rows, int64_t begin, int64_t end, bool is_complete, int64_t* out) const {
-  std::vector<int64_t> leaves;
+  Array<int64_t> leaves;
   if (quick_leaves(rows, begin, end, is_complete, leaves)) {
     std::copy(leaves.begin(), leaves.end(), out);
     return;
@@ -410,21 +410,21 @@ template <class Rows>
 void Predictor::add_block(const Rows& rows, int64_t begin, int64_t end, bool is_complete, BlockBits chosen,
                           double* sums) const {
   const int64_t k = tree_.classes;
-  std::vector<int64_t> leaves;
+  Array<int64_t> leaves;
   if (tree_.coef.empty() && quick_leaves(rows, begin, end, is_complete, leaves)) {
     for (int64_t row = begin; row < end; ++row, sums += k) {
       if (!chosen.has(row)) continue;
-      const double* values = leaf_values(leaves[to_size(row - begin)]);
+      const double* values = leaf_values(leaves[row - begin]);
       for (int64_t c = 0; c < k; ++c) sums[c] += values[c];
     }
     return;
   }
   Walker<Rows> walker(*this, rows);
-  std::vector<double> proba(to_size(k));
+  Array<double> proba(k);
   for (int64_t row = begin; row < end; ++row, sums += k) {
     if (!chosen.has(row)) continue;
     walker.proba(row, proba.data());
-    for (int64_t c = 0; c < k; ++c) sums[c] += proba[to_size(c)];
+    for (int64_t c = 0; c < k; ++c) sums[c] += proba[c];
   }
 }
 
@@ -433,17 +433,16 @@ void Predictor::classes(const Rows& rows, int64_t* out, int threads, Control& co
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
     const bool constant_leaves = tree_.coef.empty();
     if (!packed_.empty() && constant_leaves) return walk_packed<Rows, true>(rows, begin, end, false, out + begin);
-    std::vector<int32_t> leaves;
+    Array<int32_t> leaves;
     if (constant_leaves && walk_tests(rows, begin, end, leaves)) {
-      for (int64_t row = begin; row < end; ++row)
-        out[row] = leaf_class_[to_size(leaf_index_[to_size(leaves[to_size(row - begin)])])];
+      for (int64_t row = begin; row < end; ++row) out[row] = leaf_class_[leaf_index_[leaves[row - begin]]];
       return;
     }
     Walker<Rows> walker(*this, rows);
-    std::vector<double> proba(to_size(tree_.classes));
+    Array<double> proba(tree_.classes);
     for (int64_t row = begin; row < end; ++row) {
       if (tree_.routing == Routing::hard && constant_leaves) {
-        out[row] = leaf_class_[to_size(leaf_index_[to_size(walker.hard_leaf(row))])];
+        out[row] = leaf_class_[leaf_index_[walker.hard_leaf(row)]];
       } else {
         walker.proba(row, proba.data());
         out[row] = argmax(proba.data(), tree_.classes);
@@ -456,10 +455,9 @@ template <class Rows>
 void Predictor::proba(const Rows& rows, double* out, int threads, Control& control) const {
   const int64_t k = tree_.classes;
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
-    std::vector<int64_t> leaves;
+    Array<int64_t> leaves;
     if (tree_.coef.empty() && quick_leaves(rows, begin, end, false, leaves)) {
-      for (int64_t row = begin; row < end; ++row)
-        std::copy_n(leaf_values(leaves[to_size(row - begin)]), k, out + row * k);
+      for (int64_t row = begin; row < end; ++row) std::copy_n(leaf_values(leaves[row - begin]), k, out + row * k);
       return;
     }
     Walker<Rows> walker(*this, rows);
@@ -470,20 +468,20 @@ void Predictor::proba(const Rows& rows, double* out, int threads, Control& contr
 template <class Rows, class Emit>
 Paths Predictor::collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const {
   const int64_t size = block_rows();
-  std::vector<Paths> parts(to_size((rows.rows + size - 1) / size));
+  Array<Paths> parts((rows.rows + size - 1) / size);
   for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t number) {
     Walker<Rows> walker(*this, rows);
-    Paths& part = parts[to_size(number)];
+    Paths& part = parts[number];
     for (int64_t row = begin; row < end; ++row) {
       emit(walker, row, part);
-      part.offsets.push_back(signed_size(part.nodes));
+      part.offsets.push_back(part.nodes.size());
     }
   });
   Paths all;
-  all.offsets.reserve(to_size(rows.rows) + 1);
+  all.offsets.reserve(rows.rows + 1);
   all.offsets.push_back(0);
   for (Paths& part : parts) {
-    const auto before = signed_size(all.nodes);
+    const auto before = all.nodes.size();
     for (const int64_t offset : part.offsets) all.offsets.push_back(before + offset);
     all.nodes.insert(all.nodes.end(), part.nodes.begin(), part.nodes.end());
     all.reach.insert(all.reach.end(), part.reach.begin(), part.reach.end());
@@ -496,8 +494,8 @@ template <class Rows>
 Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
   return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
     if (tree_.routing != Routing::hard) {
-      const std::vector<double>& reach = walker.reach(row);
-      for (size_t node = 0; node < reach.size(); ++node) {
+      const Array<double>& reach = walker.reach(row);
+      for (int64_t node = 0; node < reach.size(); ++node) {
         if (reach[node] == 0.0) continue;
         part.nodes.push_back(static_cast<int32_t>(node));
         part.reach.push_back(reach[node]);
@@ -506,7 +504,7 @@ Paths Predictor::paths(const Rows& rows, int threads, Control& control) const {
     }
     int32_t node = 0;
     part.nodes.push_back(0);
-    while (tree_.feature[to_size(node)] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
+    while (tree_.feature[node] != kLeaf) part.nodes.push_back(node = walker.hard_step(node, row));
     part.reach.resize(part.nodes.size(), 1.0);
   });
 }
@@ -516,12 +514,12 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   return collect_paths(rows, threads, control, [&](Walker<Rows>& walker, int64_t row, Paths& part) {
     int32_t node = 0;
     part.nodes.push_back(0);
-    for (uint64_t depth = 0; tree_.feature[to_size(node)] != kLeaf; ++depth) {
-      const auto i = to_size(node);
+    for (uint64_t depth = 0; tree_.feature[node] != kLeaf; ++depth) {
+      const auto i = node;
       if (tree_.routing == Routing::hard) {
         node = walker.hard_step(node, row);
       } else {
-        const bool right = uniform(seed, static_cast<uint64_t>(row), depth) < walker.soft_sides(node, row).right;
+        const bool right = uniform(seed, row, depth) < walker.soft_sides(node, row).right;
         node = right ? tree_.children_right[i] : tree_.children_left[i];
       }
       part.nodes.push_back(node);

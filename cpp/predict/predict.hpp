@@ -6,10 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "data/row_map.hpp"
 #include "grow/split.hpp"
@@ -22,9 +20,9 @@ enum class Routing { hard, linear, logistic };
 
 struct LinearWeights {
   int64_t rows = 0, columns = 0;
-  std::span<const double> dense;  // rows × columns, or compressed sparse rows:
-  std::span<const double> data;
-  std::span<const int64_t> indices, offsets;
+  Span<const double> dense;  // rows × columns, or compressed sparse rows:
+  Span<const double> data;
+  Span<const int64_t> indices, offsets;
 
   bool is_sparse() const { return !offsets.empty(); }
 };
@@ -33,30 +31,30 @@ struct LinearWeights {
 inline int64_t argmax(const double* values, int64_t size) { return std::max_element(values, values + size) - values; }
 
 struct TreeArrays {
-  std::span<const int32_t> children_left, children_right, feature;
-  std::span<const double> threshold;
-  std::span<const bool> missing_go_to_left;
-  std::span<const int64_t> category_offset;
-  std::span<const uint8_t> category_bits;
-  std::span<const int32_t> linear_row;
+  Span<const int32_t> children_left, children_right, feature;
+  Span<const double> threshold;
+  Span<const bool> missing_go_to_left;
+  Span<const int64_t> category_offset;
+  Span<const uint8_t> category_bits;
+  Span<const int32_t> linear_row;
   LinearWeights weights;
-  std::span<const int64_t> n_categories;  // one per column
-  std::span<const double> value;          // nodes × classes
-  std::span<const double> leaf_value;     // leaves × classes, or empty: value
-  std::span<const double> coef;           // leaves × classes × columns, or empty
-  std::span<const double> intercept;      // leaves × classes
-  std::span<const double> low, high;      // leaves × outputs, or empty: bounds of the numbers that models predict
-  int64_t classes = 0;                    // or outputs
-  bool is_numbers = false;                // leaf models predict numbers, not class probabilities
+  Span<const int64_t> n_categories;  // one per column
+  Span<const double> value;          // nodes × classes
+  Span<const double> leaf_value;     // leaves × classes, or empty: value
+  Span<const double> coef;           // leaves × classes × columns, or empty
+  Span<const double> intercept;      // leaves × classes
+  Span<const double> low, high;      // leaves × outputs, or empty: bounds of the numbers that models predict
+  int64_t classes = 0;               // or outputs
+  bool is_numbers = false;           // leaf models predict numbers, not class probabilities
   Routing routing = Routing::hard;
   RowMap map;
 };
 
 // Rows × nodes in compressed sparse rows.
 struct Paths {
-  std::vector<int64_t> offsets;
-  std::vector<int32_t> nodes;
-  std::vector<double> reach;
+  Array<int64_t> offsets;
+  Array<int32_t> nodes;
+  Array<double> reach;
 };
 
 // One bit for each row of X: bit r % 8 of byte r / 8 for row number r. Null: all are set.
@@ -73,7 +71,7 @@ class Predictor {
   explicit Predictor(const TreeArrays& tree);
 
   const TreeArrays& tree() const { return tree_; }
-  int64_t columns() const { return signed_size(tree_.n_categories); }
+  int64_t columns() const { return tree_.n_categories.size(); }
   // Whether rows × (work of one row) is worth no thread of its own.
   bool is_short(int64_t rows) const { return static_cast<double>(rows) * row_cost_ < 1e7; }
 
@@ -95,7 +93,7 @@ class Predictor {
   void apply_block(const Rows& rows, int64_t begin, int64_t end, bool is_complete, int64_t* out) const;
   // The same as proba from scores w.x of all linear tests (tests × rows), however they were computed.
   bool takes_scores() const;
-  void soft_proba(std::span<const double> scores, int64_t rows, double* out, int threads, Control& control) const;
+  void soft_proba(Span<const double> scores, int64_t rows, double* out, int threads, Control& control) const;
   // Every node that is reached, with its probability.
   template <class Rows>
   Paths paths(const Rows& rows, int threads, Control& control) const;
@@ -136,32 +134,32 @@ class Predictor {
   template <bool want_class>
   int64_t arrived(uint32_t packed) const {
     const int32_t node = packed_number_[packed];
-    return want_class ? leaf_class_[to_size(leaf_index_[to_size(node)])] : node;
+    return want_class ? leaf_class_[leaf_index_[node]] : node;
   }
   // Leaves of a block of dense rows by linear_; false if the tree or the rows need the walk of single rows.
   template <class Rows>
-  bool walk_tests(const Rows& rows, int64_t begin, int64_t end, std::vector<int32_t>& leaves) const;
+  bool walk_tests(const Rows& rows, int64_t begin, int64_t end, Array<int32_t>& leaves) const;
   // Leaves of a block of dense rows by sparse_; false if the tree or the rows need the walk of single rows.
   template <class Rows>
   bool divide_rows(const Rows& rows, int64_t begin, int64_t end, int64_t* leaves) const;
   // Leaves of a block by the quick walks; false if there are none for this tree.
   template <class Rows>
-  bool quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool is_complete, std::vector<int64_t>& leaves) const;
+  bool quick_leaves(const Rows& rows, int64_t begin, int64_t end, bool is_complete, Array<int64_t>& leaves) const;
   const double* leaf_values(int64_t node) const {
     return tree_.leaf_value.empty() ? tree_.value.data() + node * tree_.classes
-                                    : tree_.leaf_value.data() + leaf_index_[to_size(node)] * tree_.classes;
+                                    : tree_.leaf_value.data() + leaf_index_[node] * tree_.classes;
   }
   template <class Rows, class Emit>
   Paths collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const;
 
   TreeArrays tree_;
-  std::vector<int32_t> leaves_;         // numbers of the leaves
-  std::vector<int32_t> leaf_index_;     // position among the leaves; -1 at inner nodes
-  std::vector<int32_t> leaf_class_;     // one per leaf
-  std::vector<Node> packed_;            // only if every test is an axis test
-  std::vector<int32_t> packed_number_;  // number in the tree
-  std::vector<LinearNode> linear_;      // only if there are linear tests that see rows in the user's units
-  SparseTests sparse_;                  // the same for tests that are stored sparsely
+  Array<int32_t> leaves_;         // numbers of the leaves
+  Array<int32_t> leaf_index_;     // position among the leaves; -1 at inner nodes
+  Array<int32_t> leaf_class_;     // one per leaf
+  Array<Node> packed_;            // only if every test is an axis test
+  Array<int32_t> packed_number_;  // number in the tree
+  Array<LinearNode> linear_;      // only if there are linear tests that see rows in the user's units
+  SparseTests sparse_;            // the same for tests that are stored sparsely
   int32_t deepest_ = 0;
   double row_cost_ = 1.0;
 };

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "predict/predict.hpp"
 
 namespace boscage {
@@ -36,25 +36,24 @@ bool Predictor::takes_scores() const {
   return std::all_of(tree_.feature.begin(), tree_.feature.end(), [](int32_t f) { return f < 0; });
 }
 
-void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double* out, int threads,
-                           Control& control) const {
-  if (!takes_scores() || signed_size(scores) != rows * tree_.weights.rows)
+void Predictor::soft_proba(Span<const double> scores, int64_t rows, double* out, int threads, Control& control) const {
+  if (!takes_scores() || scores.size() != rows * tree_.weights.rows)
     throw std::invalid_argument("scores need one row for each linear test of a soft tree.");
-  const size_t nodes = tree_.feature.size();
+  const int64_t nodes = tree_.feature.size();
   const int64_t k = tree_.classes, blocks = (rows + kRows - 1) / kRows;
   Pool pool(static_cast<int>(std::clamp<int64_t>(blocks, 1, std::max(threads, 1))));
   struct Scratch {
-    std::vector<double> reach, classes;
+    Array<double> reach, classes;
   };
-  std::vector<Scratch> scratch(to_size(pool.threads()));
+  Array<Scratch> scratch(pool.threads());
   pool.parallel_for(blocks, [&](int64_t block, int thread) {
     control.check();
-    auto& [reach, classes] = scratch[to_size(thread)];
+    auto& [reach, classes] = scratch[thread];
     reach.resize(nodes * kRows);
-    classes.assign(to_size(k * kRows), 0.0);
+    classes.assign(k * kRows, 0.0);
     const int64_t begin = block * kRows, count = std::min(kRows, rows - begin);
     std::fill_n(reach.data(), count, 1.0);
-    for (size_t node = 0; node < nodes; ++node) {
+    for (int64_t node = 0; node < nodes; ++node) {
       const double* mine = reach.data() + node * kRows;
       if (tree_.feature[node] != kLeaf) {
         divide(tree_.routing, scores.data() + tree_.linear_row[node] * rows + begin, tree_.threshold[node], mine,
@@ -70,7 +69,7 @@ void Predictor::soft_proba(std::span<const double> scores, int64_t rows, double*
       }
     }
     for (int64_t i = 0; i < count; ++i)
-      for (int64_t c = 0; c < k; ++c) out[(begin + i) * k + c] = classes[to_size(c * kRows + i)];
+      for (int64_t c = 0; c < k; ++c) out[(begin + i) * k + c] = classes[c * kRows + i];
   });
 }
 

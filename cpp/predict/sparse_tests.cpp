@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "base/lanes.hpp"
 
 namespace boscage {
@@ -11,11 +11,11 @@ namespace {
 
 // Scores of eight rows at once; the terms of a test come in the order of their columns.
 BOSCAGE_CLONES void score_kernel(const TestTerm* terms, int32_t count, const double* first, int64_t stride,
-                                 const uint32_t* rows, size_t size, double* out) {
-  size_t i = 0;
+                                 const uint32_t* rows, int64_t size, double* out) {
+  int64_t i = 0;
   for (; i + kLanes <= size; i += kLanes) {
     const double* row[kLanes];
-    for (int g = 0; g < kLanes; ++g) row[g] = first + rows[i + to_size(g)] * stride;
+    for (int g = 0; g < kLanes; ++g) row[g] = first + rows[i + g] * stride;
     Lanes sums[8] = {};
     for (int32_t k = 0; k < count; ++k) {
       const int32_t j = terms[k].column;
@@ -34,9 +34,9 @@ BOSCAGE_CLONES void score_kernel(const TestTerm* terms, int32_t count, const dou
 
 // Rows that go right are moved to the end; the number of those that stay. Both sides keep their order.
 template <class Score>
-size_t divide(std::span<uint32_t> rows, double threshold, std::vector<uint32_t>& moved, const Score& score) {
+int64_t divide(Span<uint32_t> rows, double threshold, Array<uint32_t>& moved, const Score& score) {
   uint32_t *left = rows.data(), *right = moved.data();
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (int64_t i = 0; i < rows.size(); ++i) {
     const uint32_t row = rows[i];
     const bool is_right = score(row, i) > threshold;
     *left = row;
@@ -45,7 +45,7 @@ size_t divide(std::span<uint32_t> rows, double threshold, std::vector<uint32_t>&
     right += is_right;
   }
   std::copy(moved.data(), right, left);
-  return to_size(left - rows.data());
+  return (left - rows.data());
 }
 
 }  // namespace
@@ -59,21 +59,21 @@ void divide_by_tests(const SparseTests& tree, const double* first, int64_t strid
   while (!open.empty()) {
     const auto [number, begin, end] = open.back();
     open.pop_back();
-    const SparseTest& node = tree.nodes[to_size(number)];
-    const auto rows = std::span(scratch.rows).subspan(to_size(begin), to_size(end - begin));
+    const SparseTest& node = tree.nodes[number];
+    const auto rows = Span(scratch.rows).subspan(begin, end - begin);
     if (rows.empty()) continue;
     if (node.left < 0) {
       for (const uint32_t row : rows) leaves[row] = number;
       continue;
     }
     const TestTerm* terms = tree.terms.data() + node.begin;
-    size_t kept;
+    int64_t kept;
     if (node.terms == 1 && terms->weight == 1.0) {
       const double* column = first + terms->column;
-      kept = divide(rows, node.threshold, scratch.moved, [&](uint32_t row, size_t) { return column[row * stride]; });
+      kept = divide(rows, node.threshold, scratch.moved, [&](uint32_t row, int64_t) { return column[row * stride]; });
     } else {
       score_kernel(terms, node.terms, first, stride, rows.data(), rows.size(), scratch.scores.data());
-      kept = divide(rows, node.threshold, scratch.moved, [&](uint32_t, size_t i) { return scratch.scores[i]; });
+      kept = divide(rows, node.threshold, scratch.moved, [&](uint32_t, int64_t i) { return scratch.scores[i]; });
     }
     const int32_t middle = begin + static_cast<int32_t>(kept);
     open.push_back({node.right, middle, end});

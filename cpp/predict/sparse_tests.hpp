@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
+
+#include "base/array.hpp"
 
 namespace boscage {
 
@@ -23,8 +23,8 @@ struct SparseTest {
 };
 
 struct SparseTests {
-  std::vector<SparseTest> nodes;  // numbered as in the tree
-  std::vector<TestTerm> terms;
+  Array<SparseTest> nodes;  // numbered as in the tree
+  Array<TestTerm> terms;
 
   bool empty() const { return nodes.empty(); }
 };
@@ -34,9 +34,9 @@ struct DivideScratch {
   struct Part {
     int32_t node, begin, end;
   };
-  std::vector<uint32_t> rows, moved;
-  std::vector<Part> open;
-  std::vector<double> scores;
+  Array<uint32_t> rows, moved;
+  Array<Part> open;
+  Array<double> scores;
 };
 
 // The leaf of each of the rows first + scratch.rows[i] of a table of `stride` numbers a row, all of them finite:

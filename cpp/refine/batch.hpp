@@ -4,9 +4,7 @@
 // with weights) and in panels of columns (to be multiplied with slopes). It knows nothing of trees.
 #pragma once
 
-#include <span>
-#include <vector>
-
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "refine/row_reader.hpp"
 #include "refine/vectors.hpp"
@@ -15,16 +13,16 @@ namespace boscage::refine {
 
 // Rows to learn from: which of the source, their classes and weights.
 struct Sample {
-  std::span<const int64_t> rows;
-  std::span<const int32_t> label;
-  std::span<const double> weight;
+  Span<const int64_t> rows;
+  Span<const int32_t> label;
+  Span<const double> weight;
 
-  int64_t size() const { return static_cast<int64_t>(rows.size()); }
+  int64_t size() const { return rows.size(); }
 };
 
 struct Standard {
-  std::vector<double> mean, deviation, inverse;  // inverse: 1 / deviation, 0 for a constant column
-  std::vector<double> low, high;                 // smallest and largest number
+  Array<double> mean, deviation, inverse;  // inverse: 1 / deviation, 0 for a constant column
+  Array<double> low, high;                 // smallest and largest number
 };
 
 // Deviations are raised to this share of the column's range: a column that is almost always the same, as a pixel at the
@@ -43,7 +41,7 @@ class Batch {
   Batch(const RowSource& source, const Standard& standard, int64_t capacity, int threads);
 
   // Numbers of the sample's rows; places after the last are rows of zeros.
-  void fill(const Sample& sample, std::span<const int64_t> chosen, Pool& pool, const Control& control,
+  void fill(const Sample& sample, Span<const int64_t> chosen, Pool& pool, const Control& control,
             const Dropout& dropout = {});
 
   int64_t rows() const { return rows_; }
@@ -57,15 +55,14 @@ class Batch {
   const T* weight() const { return weight_.data(); }
 
  private:
-  void fill_panel(const Sample& sample, std::span<const int64_t> chosen, const Dropout& dropout, int64_t panel,
-                  int thread);
+  void fill_panel(const Sample& sample, Span<const int64_t> chosen, const Dropout& dropout, int64_t panel, int thread);
 
   const Standard& standard_;
   int64_t width_, rows_ = 0;
-  std::vector<std::unique_ptr<RowReader>> readers_;
-  std::vector<std::vector<double>> row_;
-  std::vector<T> by_rows_, by_columns_, weight_;
-  std::vector<int32_t> label_;
+  Array<std::unique_ptr<RowReader>> readers_;
+  Array<Array<double>> row_;
+  Array<T> by_rows_, by_columns_, weight_;
+  Array<int32_t> label_;
 };
 
 }  // namespace boscage::refine

@@ -6,9 +6,8 @@
 
 #include <bit>
 #include <limits>
-#include <span>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/rng.hpp"
 
 namespace boscage::refine {
@@ -20,17 +19,17 @@ inline uint64_t with_entry(uint64_t hash, int64_t column, double value) {
 }
 
 template <class Rows>
-std::vector<uint64_t> row_hashes(const Rows& rows, std::span<const int32_t> label) {
-  std::vector<uint64_t> out(static_cast<size_t>(rows.rows));
+Array<uint64_t> row_hashes(const Rows& rows, Span<const int32_t> label) {
+  Array<uint64_t> out(rows.rows);
   for (int64_t row = 0; row < rows.rows; ++row) {
-    uint64_t hash = mix(static_cast<uint64_t>(label[static_cast<size_t>(row)]) + 0x9e3779b97f4a7c15ULL);
+    uint64_t hash = mix(static_cast<uint64_t>(label[row]) + 0x9e3779b97f4a7c15ULL);
     if constexpr (requires { rows.column_stride; }) {
       for (int64_t j = 0; j < rows.columns; ++j) hash = with_entry(hash, j, static_cast<double>(rows(row, j)));
     } else {
       const auto [begin, end] = rows.range(row);
       for (int64_t k = begin; k < end; ++k) hash = with_entry(hash, rows.column(k), static_cast<double>(rows.data[k]));
     }
-    out[static_cast<size_t>(row)] = mix(hash);
+    out[row] = mix(hash);
   }
   return out;
 }

@@ -6,19 +6,17 @@
 // L-BFGS. Leaves are fitted one beside the other, each by one thread.
 #pragma once
 
-#include <span>
-#include <vector>
-
+#include "base/array.hpp"
 #include "refine/batch.hpp"
 
 namespace boscage::refine {
 
 // Which rows of the sample a leaf sees, and with what weight: members [offsets[l], offsets[l + 1]).
 struct Members {
-  std::span<const int64_t> offsets, rows;
-  std::span<const double> weight;
+  Span<const int64_t> offsets, rows;
+  Span<const double> weight;
 
-  int64_t leaves() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  int64_t leaves() const { return offsets.size() - 1; }
 };
 
 struct LeafModelOptions {
@@ -28,14 +26,14 @@ struct LeafModelOptions {
 };
 
 struct LeafModelArrays {
-  std::vector<double> coef;       // leaves × classes × columns, in the units of the source
-  std::vector<double> intercept;  // leaves × classes
+  Array<double> coef;       // leaves × classes × columns, in the units of the source
+  Array<double> intercept;  // leaves × classes
 };
 
 // shares: leaves × classes, q of every leaf; a class of share 0 has intercept -1000. A leaf of a single class keeps q.
 template <class T>
 LeafModelArrays fit_leaf_models(const RowSource& source, const Standard& standard, const Sample& sample,
-                                const Members& members, std::span<const double> shares, int64_t classes,
+                                const Members& members, Span<const double> shares, int64_t classes,
                                 const LeafModelOptions& options, Pool& pool, Control& control);
 
 }  // namespace boscage::refine

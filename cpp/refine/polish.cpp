@@ -6,6 +6,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/array.hpp"
 #include "base/rng.hpp"
 #include "refine/product.hpp"
 
@@ -21,10 +22,10 @@ constexpr double kSmallestShare = 1e-30;
 int64_t chunks(int64_t size, int64_t chunk) { return (size + chunk - 1) / chunk; }
 
 // Fisher and Yates, with draws of the epoch's own.
-void shuffle(std::vector<int64_t>& order, uint64_t seed, int64_t epoch) {
-  for (size_t i = order.size(); i > 1; --i) {
-    const double u = uniform(seed, static_cast<uint64_t>(epoch) + 1, i);
-    std::swap(order[i - 1], order[static_cast<size_t>(u * static_cast<double>(i))]);
+void shuffle(Array<int64_t>& order, uint64_t seed, int64_t epoch) {
+  for (int64_t i = order.size(); i > 1; --i) {
+    const double u = uniform(seed, epoch + 1, i);
+    std::swap(order[i - 1], order[static_cast<int64_t>(u * static_cast<double>(i))]);
   }
 }
 
@@ -55,22 +56,21 @@ Polisher<T>::Polisher(const RowSource& source, const Standard& standard, const S
       capacity_(std::clamp<int64_t>(capacity, 1, std::max<int64_t>(sample.size(), 1))),
       batch_(source, standard, capacity_, pool.threads()),
       stride_(padded<T>(tree_.width)) {
-  const auto inner = static_cast<size_t>(tree_.shape.inner()), leaves = static_cast<size_t>(tree_.shape.leaves);
-  const auto rows = static_cast<size_t>(padded<T>(capacity_)), stride = static_cast<size_t>(stride_);
+  const auto inner = tree_.shape.inner(), leaves = tree_.shape.leaves;
+  const auto rows = padded<T>(capacity_), stride = stride_;
   theta_.assign(inner * stride, T(0));
-  for (size_t v = 0; v < inner; ++v)
-    for (size_t j = 0; j < static_cast<size_t>(tree_.width); ++j)
-      theta_[v * stride + j] = static_cast<T>(tree_.theta[v * static_cast<size_t>(tree_.width) + j]);
+  for (int64_t v = 0; v < inner; ++v)
+    for (int64_t j = 0; j < tree_.width; ++j) theta_[v * stride + j] = static_cast<T>(tree_.theta[v * tree_.width + j]);
   theta_slope_.assign(inner * stride, T(0));
   scores_.resize(inner * rows);
   shares_.resize(leaves * rows);
-  const size_t cells = leaves * static_cast<size_t>(tree_.classes);
+  const int64_t cells = leaves * tree_.classes;
   logits_.assign(tree_.logits.begin(), tree_.logits.end());
   logits_.resize(cells, 0.0);
   logit_slope_.assign(cells, 0.0);
   values_.resize(cells);
-  scratch_.assign(static_cast<size_t>(pool.threads()), std::vector<T>(pass_scratch<T>(tree_.shape)));
-  order_.resize(static_cast<size_t>(sample.size()));
+  scratch_.assign(pool.threads(), Array<T>(pass_scratch<T>(tree_.shape)));
+  order_.resize(sample.size());
   std::iota(order_.begin(), order_.end(), 0);
   for (const double w : sample.weight) total_ += w;
 }
@@ -78,8 +78,7 @@ Polisher<T>::Polisher(const RowSource& source, const Standard& standard, const S
 template <class T>
 void Polisher<T>::fill(int64_t begin, const Dropout& dropout) {
   const int64_t size = std::min(capacity_, sample_.size() - begin);
-  batch_.fill(sample_, std::span(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), pool_,
-              control_, dropout);
+  batch_.fill(sample_, Span(order_).subspan(begin, size), pool_, control_, dropout);
   pool_.parallel_for(chunks(tree_.shape.inner(), kNodeChunk), [&](int64_t chunk, int) {
     control_.check();
     multiply(theta_.data(), stride_, batch_.by_rows(), tree_.width, batch_.row_panels(), scores_.data(),
@@ -97,7 +96,7 @@ void Polisher<T>::for_row_chunks(const Task& task) {
     const PassRows<T> here{
         scores_.data() + begin,           shares_.data() + begin, batch_.label() + begin, batch_.weight() + begin, rows,
         std::min(kPassRows, rows - begin)};
-    task(here, chunk, scratch_[static_cast<size_t>(thread)].data());
+    task(here, chunk, scratch_[thread].data());
   });
 }
 
@@ -105,14 +104,13 @@ void Polisher<T>::for_row_chunks(const Task& task) {
 template <class T>
 void Polisher<T>::set_values() {
   const int64_t k = tree_.classes, leaves = tree_.shape.leaves;
-  std::vector<double> e(static_cast<size_t>(k));
+  Array<double> e(k);
   for (int64_t l = 0; l < leaves; ++l) {
     const T* mine = logits_.data() + l * k;
     const double top = static_cast<double>(*std::max_element(mine, mine + k));
     double sum = 0;
-    for (int64_t c = 0; c < k; ++c) sum += e[static_cast<size_t>(c)] = std::exp(static_cast<double>(mine[c]) - top);
-    for (int64_t c = 0; c < k; ++c)
-      values_[static_cast<size_t>(c * leaves + l)] = static_cast<T>(e[static_cast<size_t>(c)] / sum);
+    for (int64_t c = 0; c < k; ++c) sum += e[c] = std::exp(static_cast<double>(mine[c]) - top);
+    for (int64_t c = 0; c < k; ++c) values_[c * leaves + l] = static_cast<T>(e[c] / sum);
   }
 }
 
@@ -120,14 +118,13 @@ void Polisher<T>::set_values() {
 template <class T>
 void Polisher<T>::scale_tests() {
   const int64_t inner = tree_.shape.inner();
-  std::vector<double> size(static_cast<size_t>(inner), 0.0), weight(static_cast<size_t>(inner), 0.0);
+  Array<double> size(inner, 0.0), weight(inner, 0.0);
   for (int64_t begin = 0; begin < sample_.size(); begin += capacity_) {
     fill(begin);
     for (int64_t i = 0; i < batch_.rows(); ++i) {
       for (int32_t v = 0; v >= 0;) {
-        const auto node = static_cast<size_t>(v);
-        const auto z =
-            static_cast<double>(scores_[node * static_cast<size_t>(batch_.padded_rows()) + static_cast<size_t>(i)]);
+        const auto node = v;
+        const auto z = static_cast<double>(scores_[node * batch_.padded_rows() + i]);
         const auto w = static_cast<double>(batch_.weight()[i]);
         size[node] += w * std::abs(z);
         weight[node] += w;
@@ -136,18 +133,18 @@ void Polisher<T>::scale_tests() {
     }
   }
   for (int64_t v = 0; v < inner; ++v) {
-    const auto node = static_cast<size_t>(v);
+    const auto node = v;
     const double factor = weight[node] / size[node];
     if (!std::isfinite(factor) || !(factor > 0)) continue;
     for (int64_t j = 0; j < stride_; ++j) {
-      T& x = theta_[static_cast<size_t>(v * stride_ + j)];
+      T& x = theta_[v * stride_ + j];
       x = static_cast<T>(static_cast<double>(x) * factor);
     }
   }
 }
 
 template <class T>
-void Polisher<T>::add_by_leaf(std::vector<double>& sums) {
+void Polisher<T>::add_by_leaf(Array<double>& sums) {
   const int64_t k = tree_.classes, rows = batch_.padded_rows();
   pool_.parallel_for(chunks(tree_.shape.leaves, kLeafChunk), [&](int64_t chunk, int) {
     const int64_t end = std::min(tree_.shape.leaves, (chunk + 1) * kLeafChunk);
@@ -160,8 +157,8 @@ void Polisher<T>::add_by_leaf(std::vector<double>& sums) {
 }
 
 template <class T>
-std::vector<double> Polisher<T>::leaf_sums() {
-  std::vector<double> sums(static_cast<size_t>(tree_.shape.leaves * tree_.classes), 0.0);
+Array<double> Polisher<T>::leaf_sums() {
+  Array<double> sums(tree_.shape.leaves * tree_.classes, 0.0);
   for (int64_t begin = 0; begin < sample_.size(); begin += capacity_) {
     fill(begin);
     for_row_chunks([&](const PassRows<T>& rows, int64_t, T* scratch) {
@@ -175,15 +172,14 @@ std::vector<double> Polisher<T>::leaf_sums() {
 // Leaves begin at their class shares by reach, with a little of the root's.
 template <class T>
 void Polisher<T>::start_leaves() {
-  const std::vector<double> sums = leaf_sums();
-  const auto k = static_cast<size_t>(tree_.classes), leaves = static_cast<size_t>(tree_.shape.leaves);
-  std::vector<double> root(k, 0.0);
-  for (size_t i = 0; i < sample_.label.size(); ++i)
-    root[static_cast<size_t>(sample_.label[i])] += sample_.weight[i] / total_;
-  for (size_t l = 0; l < leaves; ++l) {
+  const Array<double> sums = leaf_sums();
+  const auto k = tree_.classes, leaves = tree_.shape.leaves;
+  Array<double> root(k, 0.0);
+  for (int64_t i = 0; i < sample_.label.size(); ++i) root[sample_.label[i]] += sample_.weight[i] / total_;
+  for (int64_t l = 0; l < leaves; ++l) {
     double all = kPriorWeight;
-    for (size_t c = 0; c < k; ++c) all += sums[l * k + c];
-    for (size_t c = 0; c < k; ++c) {
+    for (int64_t c = 0; c < k; ++c) all += sums[l * k + c];
+    for (int64_t c = 0; c < k; ++c) {
       const double share = (sums[l * k + c] + kPriorWeight * root[c]) / all;
       logits_[l * k + c] = static_cast<T>(std::log(std::max(share, kSmallestShare)));
     }
@@ -194,10 +190,9 @@ void Polisher<T>::start_leaves() {
 template <class T>
 double Polisher<T>::slopes_of_batch() {
   set_values();
-  chunk_loss_.assign(static_cast<size_t>(chunks(batch_.padded_rows(), kPassRows)), 0.0);
+  chunk_loss_.assign(chunks(batch_.padded_rows(), kPassRows), 0.0);
   for_row_chunks([&](const PassRows<T>& rows, int64_t chunk, T* scratch) {
-    chunk_loss_[static_cast<size_t>(chunk)] =
-        soft_pass(tree_.shape, static_cast<T>(tree_.slope), values_.data(), rows, scratch);
+    chunk_loss_[chunk] = soft_pass(tree_.shape, static_cast<T>(tree_.slope), values_.data(), rows, scratch);
   });
   pool_.parallel_for(chunks(tree_.shape.inner(), kNodeChunk), [&](int64_t chunk, int) {
     control_.check();
@@ -210,8 +205,7 @@ double Polisher<T>::slopes_of_batch() {
   for (int64_t l = 0; l < leaves; ++l) {
     double* mine = logit_slope_.data() + l * k;
     const double all = std::accumulate(mine, mine + k, 0.0);
-    for (int64_t c = 0; c < k; ++c)
-      mine[c] = all * static_cast<double>(values_[static_cast<size_t>(c * leaves + l)]) - mine[c];
+    for (int64_t c = 0; c < k; ++c) mine[c] = all * static_cast<double>(values_[c * leaves + l]) - mine[c];
   }
   return std::accumulate(chunk_loss_.begin(), chunk_loss_.end(), 0.0);
 }
@@ -236,8 +230,8 @@ void Polisher<T>::take_step(const PolishOptions& options, double rate, int64_t s
     }
   });
   const int64_t begin = inner * stride_;
-  adam(logits_.data(), first_.data() + begin, second_.data() + begin, static_cast<int64_t>(logits_.size()), rate, step,
-       [&](int64_t j) { return scale * static_cast<T>(logit_slope_[static_cast<size_t>(j)]); });
+  adam(logits_.data(), first_.data() + begin, second_.data() + begin, logits_.size(), rate, step,
+       [&](int64_t j) { return scale * static_cast<T>(logit_slope_[j]); });
 }
 
 template <class T>
@@ -273,22 +267,21 @@ Polished Polisher<T>::run(const PolishOptions& options) {
   std::iota(order_.begin(), order_.end(), 0);
   out.leaf_sums = leaf_sums();
   set_values();
-  const auto k = static_cast<size_t>(tree_.classes), leaves = static_cast<size_t>(tree_.shape.leaves);
+  const auto k = tree_.classes, leaves = tree_.shape.leaves;
   out.leaf_value.resize(leaves * k);
-  for (size_t l = 0; l < leaves; ++l)
-    for (size_t c = 0; c < k; ++c) out.leaf_value[l * k + c] = static_cast<double>(values_[c * leaves + l]);
-  out.theta.resize(static_cast<size_t>(tree_.shape.inner() * tree_.width));
+  for (int64_t l = 0; l < leaves; ++l)
+    for (int64_t c = 0; c < k; ++c) out.leaf_value[l * k + c] = static_cast<double>(values_[c * leaves + l]);
+  out.theta.resize(tree_.shape.inner() * tree_.width);
   for (int64_t v = 0; v < tree_.shape.inner(); ++v)
     for (int64_t j = 0; j < tree_.width; ++j)
-      out.theta[static_cast<size_t>(v * tree_.width + j)] =
-          tree_.slope * static_cast<double>(theta_[static_cast<size_t>(v * stride_ + j)]);
+      out.theta[v * tree_.width + j] = tree_.slope * static_cast<double>(theta_[v * stride_ + j]);
   return out;
 }
 
 template <class T>
-double Polisher<T>::value(double l2, std::vector<double>& theta_slope, std::vector<double>& logit_slope) {
+double Polisher<T>::value(double l2, Array<double>& theta_slope, Array<double>& logit_slope) {
   const int64_t inner = tree_.shape.inner(), width = tree_.width;
-  theta_slope.assign(static_cast<size_t>(inner * width), 0.0);
+  theta_slope.assign(inner * width, 0.0);
   logit_slope.assign(logits_.size(), 0.0);
   double value = 0;
   for (int64_t begin = 0; begin < sample_.size(); begin += capacity_) {
@@ -296,15 +289,14 @@ double Polisher<T>::value(double l2, std::vector<double>& theta_slope, std::vect
     value += slopes_of_batch() / total_;
     for (int64_t v = 0; v < inner; ++v)
       for (int64_t j = 0; j < width; ++j)
-        theta_slope[static_cast<size_t>(v * width + j)] +=
-            static_cast<double>(theta_slope_[static_cast<size_t>(v * stride_ + j)]) / total_;
-    for (size_t i = 0; i < logit_slope.size(); ++i) logit_slope[i] += logit_slope_[i] / total_;
+        theta_slope[v * width + j] += static_cast<double>(theta_slope_[v * stride_ + j]) / total_;
+    for (int64_t i = 0; i < logit_slope.size(); ++i) logit_slope[i] += logit_slope_[i] / total_;
   }
   for (int64_t v = 0; v < inner; ++v) {
     for (int64_t j = 0; j + 1 < width; ++j) {
-      const auto x = static_cast<double>(theta_[static_cast<size_t>(v * stride_ + j)]);
+      const auto x = static_cast<double>(theta_[v * stride_ + j]);
       value += l2 / 2 * x * x;
-      theta_slope[static_cast<size_t>(v * width + j)] += l2 * x;
+      theta_slope[v * width + j] += l2 * x;
     }
   }
   return value;

@@ -6,9 +6,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
+#include "base/array.hpp"
 #include "refine/batch.hpp"
 #include "refine/soft_pass.hpp"
 
@@ -27,16 +26,16 @@ struct PolishOptions {
 struct SoftTree {
   TreeShape shape;
   int64_t width = 0, classes = 0;  // width: columns and the bias
-  std::vector<double> theta;       // inner × width
-  std::vector<double> logits;      // leaves × classes
+  Array<double> theta;             // inner × width
+  Array<double> logits;            // leaves × classes
   double slope = 1;
 };
 
 struct Polished {
-  std::vector<double> theta;       // inner × width, the slope of the tests multiplied in
-  std::vector<double> leaf_value;  // leaves × classes
-  std::vector<double> leaf_sums;   // leaves × classes: training weight by reach
-  std::vector<double> losses;      // mean loss of the rows of each epoch, as they were met
+  Array<double> theta;       // inner × width, the slope of the tests multiplied in
+  Array<double> leaf_value;  // leaves × classes
+  Array<double> leaf_sums;   // leaves × classes: training weight by reach
+  Array<double> losses;      // mean loss of the rows of each epoch, as they were met
   bool timed_out = false;
 };
 
@@ -50,19 +49,19 @@ class Polisher {
   Polished run(const PolishOptions& options);
 
   // The objective over all rows (mean loss and penalty) and its slopes at the tree as it was given.
-  double value(double l2, std::vector<double>& theta_slope, std::vector<double>& logit_slope);
+  double value(double l2, Array<double>& theta_slope, Array<double>& logit_slope);
 
  private:
   void scale_tests();
   void start_leaves();
-  std::vector<double> leaf_sums();
+  Array<double> leaf_sums();
   void set_values();
   // The batch that begins at this place of the order, and the scores of its rows.
   void fill(int64_t begin, const Dropout& dropout = {});
   double slopes_of_batch();
   void take_step(const PolishOptions& options, double rate, int64_t step);
   // Adds each row's share of each leaf to the leaf's sum of the row's class.
-  void add_by_leaf(std::vector<double>& sums);
+  void add_by_leaf(Array<double>& sums);
   template <class Task>
   void for_row_chunks(const Task& task);
 
@@ -74,11 +73,11 @@ class Polisher {
   Batch<T> batch_;
   int64_t stride_;  // from one row of theta_ to the next
   double total_ = 0;
-  std::vector<int64_t> order_;
-  std::vector<T> theta_, theta_slope_, logits_, values_, scores_, shares_;
-  std::vector<double> logit_slope_, chunk_loss_;
-  std::vector<std::vector<T>> scratch_;
-  std::vector<T> first_, second_;  // Adam's means: tests, then leaves
+  Array<int64_t> order_;
+  Array<T> theta_, theta_slope_, logits_, values_, scores_, shares_;
+  Array<double> logit_slope_, chunk_loss_;
+  Array<Array<T>> scratch_;
+  Array<T> first_, second_;  // Adam's means: tests, then leaves
 };
 
 }  // namespace boscage::refine

@@ -1,5 +1,7 @@
 #include "refine/product.hpp"
 
+#include "base/index.hpp"
+
 namespace boscage::refine {
 
 namespace {
@@ -7,7 +9,7 @@ namespace {
 template <int Rows, class T>
 BOSCAGE_INLINE void multiply_rows(const T* left, int64_t left_stride, const T* panel, int64_t depth, T* out,
                                   int64_t out_stride) {
-  Vector<T> sum[Rows];
+  Vector<T> sum[to_size(Rows)];
   for (int i = 0; i < Rows; ++i) sum[i] = all<T>(0);
   for (int64_t k = 0; k < depth; ++k) {
     const Vector<T> right = load(panel + k * kLane<T>);

@@ -7,9 +7,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 
 namespace boscage::refine {
@@ -19,11 +18,6 @@ struct NumberRows {
   const double* z = nullptr;       // rows × columns, standardised
   const double* y = nullptr;       // rows × outputs, of size about 1
   const double* weight = nullptr;  // rows
-};
-
-struct ColumnBins {
-  std::span<const uint8_t> codes;  // columns × rows: x <= edge i exactly if code <= i
-  std::span<const int32_t> edges;  // edges of each column, at most 255
 };
 
 struct RidgeSettings {
@@ -37,42 +31,43 @@ struct RidgeSettings {
 };
 
 struct RidgeTree {
-  std::vector<int32_t> children_left, children_right, feature, edge;  // edge: of the column's edges
-  std::vector<int64_t> rows;
-  std::vector<double> weight, impurity, cost;  // cost: cross-validated loss of the node as a leaf
-  std::vector<double> value;                   // nodes × outputs: means of y
-  std::vector<double> low, high;               // nodes × outputs: range of y
-  std::vector<double> coef, intercept;         // nodes × outputs × columns, nodes × outputs
+  Array<int32_t> children_left, children_right, feature;
+  Array<double> edge;  // rows with z <= edge go left; of leaves 0
+  Array<int64_t> rows;
+  Array<double> weight, impurity, cost;  // cost: cross-validated loss of the node as a leaf
+  Array<double> value;                   // nodes × outputs: means of y
+  Array<double> low, high;               // nodes × outputs: range of y
+  Array<double> coef, intercept;         // nodes × outputs × columns, nodes × outputs
 };
 
-RidgeTree grow_ridge_tree(const NumberRows& rows, const ColumnBins& bins, const RidgeSettings& settings, Pool& pool,
-                          Control& control);
+// Tests lie between the bins of columns, 256 of equal weight where there are more values.
+RidgeTree grow_ridge_tree(const NumberRows& rows, const RidgeSettings& settings, Pool& pool, Control& control);
 
 // Models of a tree that is given: children, and the leaf of each row.
-RidgeTree follow_ridge_tree(const NumberRows& rows, std::span<const int32_t> children_left,
-                            std::span<const int32_t> children_right, std::span<const int64_t> leaf_of_row,
+RidgeTree follow_ridge_tree(const NumberRows& rows, Span<const int32_t> children_left,
+                            Span<const int32_t> children_right, Span<const int64_t> leaf_of_row,
                             const RidgeSettings& settings, Pool& pool, Control& control);
 
 // Normal equations of all leaves' corrections at once, where row i counts in leaf l with reach r: features
 // r·(1, (z - centre_l) / spread_l) over the columns of each leaf. gram is size × size (lower half), right size ×
 // outputs.
 struct JointLeaves {
-  std::span<const int64_t> offsets;  // of the entries of each row
-  std::span<const int32_t> leaf;
-  std::span<const double> reach;
-  int64_t leaves = 0, per_leaf = 0;        // columns of each leaf
-  std::span<const int32_t> columns;        // leaves × per_leaf
-  std::span<const double> centre, spread;  // leaves × per_leaf
+  Span<const int64_t> offsets;  // of the entries of each row
+  Span<const int32_t> leaf;
+  Span<const double> reach;
+  int64_t leaves = 0, per_leaf = 0;   // columns of each leaf
+  Span<const int32_t> columns;        // leaves × per_leaf
+  Span<const double> centre, spread;  // leaves × per_leaf
 };
 
 struct JointSums {
-  std::vector<double> gram, right;
+  Array<double> gram, right;
 };
 
 JointSums joint_sums(const NumberRows& rows, const JointLeaves& leaves, Pool& pool, Control& control);
 
 // Solves (gram + l2·I) x = right for each output, in place; gram is size × size, its lower half is read.
-bool solve_ridge(std::vector<double>& gram, int64_t size, double l2, std::vector<double>& right, int64_t outputs,
+bool solve_ridge(Array<double>& gram, int64_t size, double l2, Array<double>& right, int64_t outputs,
                  const Control& control);
 
 }  // namespace boscage::refine

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/array.hpp"
 #include "data/row_map.hpp"
 
 namespace boscage::refine {
@@ -27,9 +28,9 @@ struct RowSource {
 template <class Rows>
 class MappedReader final : public RowReader {
  public:
-  MappedReader(const Rows& rows, const RowMap& map, std::span<const int64_t> n_categories, bool seen)
+  MappedReader(const Rows& rows, const RowMap& map, Span<const int64_t> n_categories, bool seen)
       : rows_(rows), mapper_(map, n_categories, false), seen_(seen) {
-    width_ = static_cast<int64_t>(n_categories.size()) + (seen && map.has_constant ? 1 : 0);
+    width_ = n_categories.size() + (seen && map.has_constant ? 1 : 0);
   }
 
   void read(int64_t row, double* out) override {
@@ -51,8 +52,8 @@ class MappedReader final : public RowReader {
 };
 
 template <class Rows>
-RowSource mapped_rows(const Rows& rows, const RowMap& map, std::span<const int64_t> n_categories, bool seen) {
-  const int64_t width = static_cast<int64_t>(n_categories.size()) + (seen && map.has_constant ? 1 : 0);
+RowSource mapped_rows(const Rows& rows, const RowMap& map, Span<const int64_t> n_categories, bool seen) {
+  const int64_t width = n_categories.size() + (seen && map.has_constant ? 1 : 0);
   return {[=] { return std::make_unique<MappedReader<Rows>>(rows, map, n_categories, seen); }, rows.rows, width};
 }
 

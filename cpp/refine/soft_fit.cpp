@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 
-#include "base/dot.hpp"
+#include "base/array.hpp"
+#include "base/lanes.hpp"
+#include "numeric/expit.hpp"
 #include "numeric/lbfgs.hpp"
 
 namespace boscage::refine {
@@ -13,22 +17,20 @@ namespace boscage::refine {
 namespace {
 
 constexpr int64_t kBlock = 512;
-constexpr double kLeastReach = 1e-6;  // what is reached less is left out
-constexpr size_t kWatched = 10;       // so many steps must lower the loss by this share, or they are the last
+constexpr double kLeastReach = 1e-6;  // what none of eight rows reaches more is left out
+constexpr int64_t kWatched = 10;      // so many steps must lower the loss by this share, or they are the last
 constexpr double kEnough = 1e-3;
-
-size_t at(int64_t i) { return static_cast<size_t>(i); }
 
 // A child is an inner node, or ~leaf.
 struct Shape {
-  std::vector<int32_t> left, right;
+  Array<int32_t> left, right;
   int64_t inner = 0, leaves = 0;
 
-  Shape(std::span<const int32_t> children_left, std::span<const int32_t> children_right) {
-    const size_t count = children_left.size();
+  Shape(Span<const int32_t> children_left, Span<const int32_t> children_right) {
+    const int64_t count = children_left.size();
     if (children_right.size() != count || count == 0) throw std::invalid_argument("children do not fit together.");
-    std::vector<int32_t> place(count);
-    for (size_t node = 0; node < count; ++node) {
+    Array<int32_t> place(count);
+    for (int64_t node = 0; node < count; ++node) {
       const bool is_leaf = children_left[node] < 0;
       if (!is_leaf)
         for (const int32_t child : {children_left[node], children_right[node]})
@@ -36,13 +38,126 @@ struct Shape {
             throw std::invalid_argument("children must come after their parent.");
       place[node] = static_cast<int32_t>(is_leaf ? ~leaves++ : inner++);
     }
-    for (size_t node = 0; node < count; ++node) {
+    for (int64_t node = 0; node < count; ++node) {
       if (children_left[node] < 0) continue;
-      left.push_back(place[at(children_left[node])]);
-      right.push_back(place[at(children_right[node])]);
+      left.push_back(place[children_left[node]]);
+      right.push_back(place[children_right[node]]);
     }
   }
 };
+
+// Where eight rows at a time go: parameters have `padded` places in each line, a multiple of eight; the first stands
+// for the constant, those behind the columns are 0.
+struct RowPass {
+  const NumberRows& rows;
+  const Shape& shape;
+  const double *tests, *models;
+  int64_t padded, terms;                 // terms: of a leaf's model, the constant included
+  double *reach, *right, *left, *value;  // places × 8, inner nodes × 8 twice, places × outputs × 8
+  double *off, *by_column, *by_row;      // outputs × 8, columns + 1 × 8, 8 × padded
+};
+
+// Eight rows from `row` on, as many as there are; behind the last of them rows of weight 0. Returns their weights.
+BOSCAGE_INLINE Lanes load_rows(const RowPass& pass, int64_t row, int64_t count) {
+  const int64_t d = pass.rows.columns;
+  Lanes weight{};
+  for (int64_t i = 0; i < kLanes; ++i) {
+    double* out = pass.by_row + i * pass.padded;
+    out[0] = 1;
+    pass.by_column[i] = 1;
+    for (int64_t j = 0; j < d; ++j) {
+      const double z = i < count ? pass.rows.z[(row + i) * d + j] : 0.0;
+      out[j + 1] = z;
+      pass.by_column[(j + 1) * kLanes + i] = z;
+    }
+    if (i < count) weight[i] = pass.rows.weight[row + i];
+  }
+  return weight;
+}
+
+BOSCAGE_INLINE Lanes score(const double* line, const double* by_column, int64_t terms) {
+  Lanes even{}, odd{};
+  int64_t j = 0;
+  for (; j + 2 <= terms; j += 2) {
+    even += line[j] * load(by_column + j * kLanes);
+    odd += line[j + 1] * load(by_column + (j + 1) * kLanes);
+  }
+  return j < terms ? even + odd + line[j] * load(by_column + j * kLanes) : even + odd;
+}
+
+// sums += Σ slope · row
+BOSCAGE_INLINE void add_rows(Lanes slope, const RowPass& pass, int64_t terms, double* sums) {
+  for (int64_t j = 0; j < terms; j += kLanes) {
+    Lanes sum = load(sums + j);
+    for (int64_t i = 0; i < kLanes; ++i) sum += slope[i] * load(pass.by_row + i * pass.padded + j);
+    store(sums + j, sum);
+  }
+}
+
+BOSCAGE_INLINE bool is_reached(const double* reach) {
+  double most = 0;
+  for (int64_t i = 0; i < kLanes; ++i) most = reach[i] > most ? reach[i] : most;
+  return most >= kLeastReach;
+}
+
+// The loss of the rows of a block and its slopes, added to sums.
+BOSCAGE_CLONES void pass_rows(const RowPass& pass, int64_t begin, int64_t end, SoftSlopes& sums) {
+  const int64_t m = pass.rows.outputs, inner = pass.shape.inner, leaves = pass.shape.leaves, padded = pass.padded;
+  const int32_t *go_left = pass.shape.left.data(), *go_right = pass.shape.right.data();
+  const auto place = [inner](int32_t child) { return (child >= 0 ? child : inner + ~child) * kLanes; };
+  double *reach = pass.reach, *value = pass.value, *off = pass.off;
+  for (int64_t row = begin; row < end; row += kLanes) {
+    const int64_t count = std::min(kLanes, end - row);
+    const Lanes weight = load_rows(pass, row, count);
+    std::fill(reach, reach + (inner + leaves) * kLanes, 0.0);
+    std::fill(value, value + (inner + leaves) * m * kLanes, 0.0);
+    std::fill(off, off + m * kLanes, 0.0);
+    store(reach + (inner > 0 ? 0 : inner) * kLanes, all(1));
+    for (int64_t k = 0; k < inner; ++k) {
+      if (!is_reached(reach + k * kLanes)) continue;
+      const Sides sides = expit(score(pass.tests + k * padded, pass.by_column, pass.rows.columns + 1));
+      const Lanes here = load(reach + k * kLanes);
+      store(pass.right + k * kLanes, sides.right);
+      store(pass.left + k * kLanes, sides.left);
+      store(reach + place(go_right[k]), here * sides.right);
+      store(reach + place(go_left[k]), here * sides.left);
+    }
+    for (int64_t leaf = 0; leaf < leaves; ++leaf) {
+      const double* here = reach + (inner + leaf) * kLanes;
+      if (!is_reached(here)) continue;
+      for (int64_t o = 0; o < m; ++o) {
+        const Lanes answer = score(pass.models + (leaf * m + o) * padded, pass.by_column, pass.terms);
+        store(value + ((inner + leaf) * m + o) * kLanes, answer);
+        store(off + o * kLanes, load(off + o * kLanes) + load(here) * answer);
+      }
+    }
+    for (int64_t o = 0; o < m; ++o) {
+      Lanes away = load(off + o * kLanes);
+      for (int64_t i = 0; i < count; ++i) away[i] -= pass.rows.y[(row + i) * m + o];
+      sums.loss += sum(weight * away * away) / 2;
+      store(off + o * kLanes, weight * away);
+    }
+    for (int64_t leaf = 0; leaf < leaves; ++leaf) {
+      const double* here = reach + (inner + leaf) * kLanes;
+      if (!is_reached(here)) continue;
+      for (int64_t o = 0; o < m; ++o)
+        add_rows(load(off + o * kLanes) * load(here), pass, pass.terms, sums.models.data() + (leaf * m + o) * padded);
+    }
+    for (int64_t k = inner - 1; k >= 0; --k) {
+      if (!is_reached(reach + k * kLanes)) continue;
+      const Lanes right = load(pass.right + k * kLanes), left = load(pass.left + k * kLanes);
+      Lanes worth{};
+      for (int64_t o = 0; o < m; ++o) {
+        const Lanes low = load(value + place(go_left[k]) * m + o * kLanes);
+        const Lanes apart = load(value + place(go_right[k]) * m + o * kLanes) - low;
+        store(value + (k * m + o) * kLanes, low + right * apart);
+        worth += load(off + o * kLanes) * apart;
+      }
+      add_rows(worth * load(reach + k * kLanes) * right * left, pass, pass.rows.columns + 1,
+               sums.tests.data() + k * padded);
+    }
+  }
+}
 
 class Problem {
  public:
@@ -54,11 +169,10 @@ class Problem {
         control_(control),
         shape_(start.children_left, start.children_right),
         width_(rows.columns + 1),
+        padded_((width_ + kLanes - 1) / kLanes * kLanes),
         tests_(shape_.inner * width_),
         models_(shape_.leaves * rows.outputs * width_) {
-    const auto fits = [](std::span<const double> have, int64_t wanted) {
-      return static_cast<int64_t>(have.size()) == wanted;
-    };
+    const auto fits = [](Span<const double> have, int64_t wanted) { return have.size() == wanted; };
     if (!fits(start.tests, tests_) || !fits(start.unit, shape_.inner) || !fits(start.models, models_) ||
         !fits(start.centre, shape_.leaves * rows.columns) || !fits(start.spread, shape_.leaves * rows.columns))
       throw std::invalid_argument("tests, models and units do not fit the tree.");
@@ -66,20 +180,20 @@ class Problem {
 
   int64_t size() const { return tests_ + models_; }
 
-  std::vector<double> tests_at(const std::vector<double>& x) const {
-    std::vector<double> out(start_.tests.begin(), start_.tests.end());
-    for (int64_t i = 0; i < tests_; ++i) out[at(i)] += start_.unit[at(i / width_)] * x[at(i)];
+  Array<double> tests_at(const Array<double>& x) const {
+    Array<double> out(start_.tests.begin(), start_.tests.end());
+    for (int64_t i = 0; i < tests_; ++i) out[i] += start_.unit[i / width_] * x[i];
     return out;
   }
 
-  std::vector<double> models_at(const std::vector<double>& x) const {
-    std::vector<double> out(start_.models.begin(), start_.models.end());
-    for (int64_t i = 0; i < models_; ++i) out[at(i)] += x[at(tests_ + i)];
+  Array<double> models_at(const Array<double>& x) const {
+    Array<double> out(start_.models.begin(), start_.models.end());
+    for (int64_t i = 0; i < models_; ++i) out[i] += x[tests_ + i];
     return out;
   }
 
   // Loss and slopes by the steps x from the start.
-  double operator()(const std::vector<double>& x, std::vector<double>& slopes) {
+  double operator()(const Array<double>& x, Array<double>& slopes) {
     const SoftSlopes found = by_parts(tests_at(x), models_at(x));
     slopes.resize(x.size());
     double loss = found.loss;
@@ -87,37 +201,39 @@ class Problem {
       const bool is_test = i < tests_;
       const bool is_free = is_test || settings_.slopes || (i - tests_) % width_ == 0;
       const double l2 = is_test ? settings_.test_l2 : settings_.model_l2;
-      const double plain = is_test ? found.tests[at(i)] * start_.unit[at(i / width_)] : found.models[at(i - tests_)];
-      slopes[at(i)] = is_free ? plain + l2 * x[at(i)] : 0;
-      loss += l2 * x[at(i)] * x[at(i)] / 2;
+      const double plain = is_test ? found.tests[i] * start_.unit[i / width_] : found.models[i - tests_];
+      slopes[i] = is_free ? plain + l2 * x[i] : 0;
+      loss += l2 * x[i] * x[i] / 2;
     }
     return loss;
   }
 
   // Loss without penalties, and its slopes by tests and models.
-  SoftSlopes by_parts(const std::vector<double>& tests, const std::vector<double>& models) {
+  SoftSlopes by_parts(const Array<double>& tests, const Array<double>& models) {
     const int64_t blocks = (rows_.rows + kBlock - 1) / kBlock, together = std::max<int64_t>(1, pool_.threads());
-    const std::vector<double> plain = without_units(models);
-    SoftSlopes total{0, std::vector<double>(at(tests_), 0.0), std::vector<double>(at(models_), 0.0)};
-    std::vector<SoftSlopes> parts(at(std::min(together, blocks)));
+    const Array<double> plain = with_room(without_units(models)), wide = with_room(tests);
+    SoftSlopes total{0, Array<double>(wide.size(), 0.0), Array<double>(plain.size(), 0.0)};
+    Array<SoftSlopes> parts(std::min(together, blocks));
     for (int64_t first = 0; first < blocks; first += together) {
       const int64_t here = std::min(together, blocks - first);
       pool_.parallel_for(here, [&](int64_t part, int) {
         control_.check();
-        SoftSlopes& sums = parts[at(part)];
+        SoftSlopes& sums = parts[part];
         sums.loss = 0;
-        sums.tests.assign(at(tests_), 0.0);
-        sums.models.assign(at(models_), 0.0);
+        sums.tests.assign(wide.size(), 0.0);
+        sums.models.assign(plain.size(), 0.0);
         const int64_t begin = (first + part) * kBlock;
-        pass(tests, plain, begin, std::min(rows_.rows, begin + kBlock), sums);
+        pass(wide, plain, begin, std::min(rows_.rows, begin + kBlock), sums);
       });
       for (int64_t part = 0; part < here; ++part) {
-        const SoftSlopes& sums = parts[at(part)];
+        const SoftSlopes& sums = parts[part];
         total.loss += sums.loss;
-        for (size_t i = 0; i < sums.tests.size(); ++i) total.tests[i] += sums.tests[i];
-        for (size_t i = 0; i < sums.models.size(); ++i) total.models[i] += sums.models[i];
+        for (int64_t i = 0; i < sums.tests.size(); ++i) total.tests[i] += sums.tests[i];
+        for (int64_t i = 0; i < sums.models.size(); ++i) total.models[i] += sums.models[i];
       }
     }
+    total.tests = without_room(total.tests);
+    total.models = without_room(total.models);
     // Slopes by models of z become slopes by models in units of the leaves.
     for_models([&](int64_t leaf, int64_t begin) {
       const double* centre = start_.centre.data() + leaf * rows_.columns;
@@ -135,80 +251,45 @@ class Problem {
       for (int64_t o = 0; o < rows_.outputs; ++o) task(leaf, (leaf * rows_.outputs + o) * width_);
   }
 
-  std::vector<double> without_units(const std::vector<double>& models) const {
-    std::vector<double> plain = models;
+  Array<double> without_units(const Array<double>& models) const {
+    Array<double> plain = models;
     for_models([&](int64_t leaf, int64_t begin) {
       for (int64_t j = 0; j < rows_.columns; ++j) {
-        double& slope = plain[at(begin + 1 + j)];
-        slope /= start_.spread[at(leaf * rows_.columns + j)];
-        plain[at(begin)] -= slope * start_.centre[at(leaf * rows_.columns + j)];
+        double& slope = plain[begin + 1 + j];
+        slope /= start_.spread[leaf * rows_.columns + j];
+        plain[begin] -= slope * start_.centre[leaf * rows_.columns + j];
       }
     });
     return plain;
   }
 
-  void pass(const std::vector<double>& tests, const std::vector<double>& models, int64_t begin, int64_t end,
+  // Lines of `width_` numbers with room for whole groups of eight, and back.
+  Array<double> with_room(const Array<double>& lines) const { return in_lines(lines, width_, padded_); }
+  Array<double> without_room(const Array<double>& lines) const { return in_lines(lines, padded_, width_); }
+
+  Array<double> in_lines(const Array<double>& lines, int64_t from, int64_t to) const {
+    const int64_t count = lines.size() / from;
+    Array<double> out(count * to, 0.0);
+    for (int64_t line = 0; line < count; ++line)
+      std::copy_n(lines.data() + line * from, width_, out.data() + line * to);
+    return out;
+  }
+
+  void pass(const Array<double>& tests, const Array<double>& models, int64_t begin, int64_t end,
             SoftSlopes& sums) const {
-    const int64_t d = rows_.columns, m = rows_.outputs, inner = shape_.inner, places = inner + shape_.leaves;
-    const auto place = [&](int32_t child) { return child >= 0 ? child : inner + ~child; };
-    std::vector<double> reach(at(places)), share(at(inner)), value(at(places * m)), off(at(m));
-    for (int64_t row = begin; row < end; ++row) {
-      const double* z = rows_.z + row * d;
-      std::fill(reach.begin(), reach.end(), 0.0);
-      std::fill(value.begin(), value.end(), 0.0);
-      (inner > 0 ? reach[0] : reach[at(inner)]) = 1;
-      for (int64_t k = 0; k < inner; ++k) {
-        if (reach[at(k)] < kLeastReach) continue;
-        const double* test = tests.data() + k * width_;
-        share[at(k)] = 1 / (1 + std::exp(-(test[0] + dot(test + 1, z, d))));
-        reach[at(place(shape_.right[at(k)]))] = reach[at(k)] * share[at(k)];
-        reach[at(place(shape_.left[at(k)]))] = reach[at(k)] * (1 - share[at(k)]);
-      }
-      std::fill(off.begin(), off.end(), 0.0);
-      for (int64_t leaf = 0; leaf < shape_.leaves; ++leaf) {
-        const double here = reach[at(inner + leaf)];
-        if (here < kLeastReach) continue;
-        for (int64_t o = 0; o < m; ++o) {
-          const double* model = models.data() + (leaf * m + o) * width_;
-          const double answer = model[0] + (settings_.slopes ? dot(model + 1, z, d) : 0.0);
-          value[at((inner + leaf) * m + o)] = answer;
-          off[at(o)] += here * answer;
-        }
-      }
-      const double weight = rows_.weight[row];
-      for (int64_t o = 0; o < m; ++o) {
-        const double away = off[at(o)] - rows_.y[row * m + o];
-        sums.loss += weight * away * away / 2;
-        off[at(o)] = weight * away;
-      }
-      for (int64_t leaf = 0; leaf < shape_.leaves; ++leaf) {
-        const double here = reach[at(inner + leaf)];
-        if (here < kLeastReach) continue;
-        for (int64_t o = 0; o < m; ++o) {
-          double* line = sums.models.data() + (leaf * m + o) * width_;
-          const double slope = off[at(o)] * here;
-          line[0] += slope;
-          if (settings_.slopes)
-            for (int64_t j = 0; j < d; ++j) line[1 + j] += slope * z[j];
-        }
-      }
-      for (int64_t k = inner - 1; k >= 0; --k) {
-        if (reach[at(k)] < kLeastReach) continue;
-        const double* low = value.data() + place(shape_.left[at(k)]) * m;
-        const double* high = value.data() + place(shape_.right[at(k)]) * m;
-        double worth = 0;
-        for (int64_t o = 0; o < m; ++o) {
-          const double apart = high[o] - low[o];
-          value[at(k * m + o)] = low[o] + share[at(k)] * apart;
-          worth += off[at(o)] * apart;
-        }
-        const double slope = worth * reach[at(k)] * share[at(k)] * (1 - share[at(k)]);
-        if (slope == 0) continue;
-        double* line = sums.tests.data() + k * width_;
-        line[0] += slope;
-        for (int64_t j = 0; j < d; ++j) line[1 + j] += slope * z[j];
-      }
+    const int64_t places = shape_.inner + shape_.leaves, m = rows_.outputs;
+    const int64_t sizes[] = {places, shape_.inner, shape_.inner, places * m, m, width_, padded_};
+    LineVector<double> room;
+    room.resize(static_cast<size_t>(std::accumulate(std::begin(sizes), std::end(sizes), int64_t{0}) * kLanes));
+    std::fill(room.begin(), room.end(), 0.0);
+    double *part[std::size(sizes)], *next = room.data();
+    for (const int64_t& size : sizes) {
+      part[&size - sizes] = next;
+      next += size * kLanes;
     }
+    pass_rows({rows_, shape_, tests.data(), models.data(), padded_, settings_.slopes ? width_ : 1, part[0], part[1],
+               part[2], part[3], part[4], part[5], part[6]},
+              begin, end, sums);
   }
 
   const NumberRows& rows_;
@@ -217,7 +298,7 @@ class Problem {
   Pool& pool_;
   Control& control_;
   Shape shape_;
-  int64_t width_, tests_, models_;
+  int64_t width_, padded_, tests_, models_;
 };
 
 }  // namespace
@@ -229,10 +310,10 @@ SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const Soft
   options.max_iter = static_cast<int>(std::min<int64_t>(settings.steps, std::numeric_limits<int>::max()));
   options.tolerance = options.gradient_limit = options.value_limit = 0;
   options.norm_limit = std::numeric_limits<double>::infinity();
-  const std::vector<double> nothing(at(problem.size()), 0.0);
+  const Array<double> nothing(problem.size(), 0.0);
   Lbfgs optimiser(nothing, options);
   SoftFit out;
-  std::vector<double> slopes;
+  Array<double> slopes;
   while (optimiser.need() != Lbfgs::Need::done) {
     if (optimiser.need() == Lbfgs::Need::value) {
       const auto point = optimiser.point();
@@ -240,20 +321,20 @@ SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const Soft
       continue;
     }
     optimiser.tell_gradient(slopes);
-    const size_t done = static_cast<size_t>(optimiser.iterations());
+    const int64_t done = optimiser.iterations();
     if (out.losses.size() > done) continue;
     out.losses.push_back(optimiser.best_value());
     control.advance(1);
     if (done >= kWatched && out.losses[done - kWatched] - out.losses[done] <= kEnough * out.losses[done]) break;
   }
-  const std::vector<double> best(optimiser.best().begin(), optimiser.best().end());
+  const Array<double> best(optimiser.best().begin(), optimiser.best().end());
   out.tests = problem.tests_at(best);
   out.models = problem.models_at(best);
   return out;
 }
 
 SoftSlopes soft_slopes(const NumberRows& rows, const SoftStart& start, const SoftSettings& settings,
-                       std::span<const double> tests, std::span<const double> models, Pool& pool, Control& control) {
+                       Span<const double> tests, Span<const double> models, Pool& pool, Control& control) {
   Problem problem(rows, start, settings, pool, control);
   if (tests.size() != start.tests.size() || models.size() != start.models.size())
     throw std::invalid_argument("tests and models do not fit the tree.");

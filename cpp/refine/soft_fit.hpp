@@ -8,9 +8,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
+#include "base/array.hpp"
 #include "base/parallel.hpp"
 #include "refine/ridge_leaves.hpp"
 
@@ -23,16 +22,16 @@ struct SoftSettings {
 };
 
 struct SoftStart {
-  std::span<const int32_t> children_left, children_right;  // nodes; children come after their parent
-  std::span<const double> tests;                           // inner nodes in node order × (1 + columns): bias, weights
-  std::span<const double> unit;                            // inner nodes: size of one unit of P
-  std::span<const double> models;                          // leaves × outputs × (1 + columns): at the centre, slopes
-  std::span<const double> centre, spread;                  // leaves × columns: units of the slopes
+  Span<const int32_t> children_left, children_right;  // nodes; children come after their parent
+  Span<const double> tests;                           // inner nodes in node order × (1 + columns): bias, weights
+  Span<const double> unit;                            // inner nodes: size of one unit of P
+  Span<const double> models;                          // leaves × outputs × (1 + columns): at the centre, slopes
+  Span<const double> centre, spread;                  // leaves × columns: units of the slopes
 };
 
 struct SoftFit {
-  std::vector<double> tests, models;  // as in SoftStart
-  std::vector<double> losses;         // before each step and after the last
+  Array<double> tests, models;  // as in SoftStart
+  Array<double> losses;         // before each step and after the last
 };
 
 SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const SoftSettings& settings, Pool& pool,
@@ -41,10 +40,10 @@ SoftFit fit_soft_tree(const NumberRows& rows, const SoftStart& start, const Soft
 // The loss and its slopes at given tests and models, for tests of this code.
 struct SoftSlopes {
   double loss = 0;
-  std::vector<double> tests, models;
+  Array<double> tests, models;
 };
 
 SoftSlopes soft_slopes(const NumberRows& rows, const SoftStart& start, const SoftSettings& settings,
-                       std::span<const double> tests, std::span<const double> models, Pool& pool, Control& control);
+                       Span<const double> tests, Span<const double> models, Pool& pool, Control& control);
 
 }  // namespace boscage::refine

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/array.hpp"
+
 namespace boscage::refine {
 
 namespace {
@@ -26,8 +28,8 @@ BOSCAGE_INLINE void worths(const TreeShape& shape, const T* values, const PassRo
     for (int64_t l = 0; l < leaves; ++l) place[l * kPassRows] = mine[l];
   }
   for (int64_t v = inner; v-- > 0;) {
-    const T* left = worth + shape.place(shape.left[static_cast<size_t>(v)]) * kPassRows;
-    const T* right = worth + shape.place(shape.right[static_cast<size_t>(v)]) * kPassRows;
+    const T* left = worth + shape.place(shape.left[v]) * kPassRows;
+    const T* right = worth + shape.place(shape.right[v]) * kPassRows;
     for (int64_t i = 0; i < rows.count; i += kLane<T>) {
       const Vector<T> l = load(left + i), r = load(right + i);
       store(worth + v * kPassRows + i, l + load(side + v * kPassRows + i) * (r - l));
@@ -41,8 +43,8 @@ BOSCAGE_INLINE void descend(const TreeShape& shape, T slope, const PassRows<T>& 
                             T* reach) {
   const int64_t inner = shape.inner();
   for (int64_t v = 0; v < inner; ++v) {
-    const int64_t left = shape.place(shape.left[static_cast<size_t>(v)]) * kPassRows;
-    const int64_t right = shape.place(shape.right[static_cast<size_t>(v)]) * kPassRows;
+    const int64_t left = shape.place(shape.left[v]) * kPassRows;
+    const int64_t right = shape.place(shape.right[v]) * kPassRows;
     for (int64_t i = 0; i < rows.count; i += kLane<T>) {
       const Vector<T> here = load(reach + v * kPassRows + i), s = load(side + v * kPassRows + i);
       const Vector<T> goes_right = here * s;
@@ -92,16 +94,15 @@ BOSCAGE_INLINE void reach_body(const TreeShape& shape, T slope, const PassRows<T
 }  // namespace
 
 TreeShape shape_of(const int32_t* children_left, const int32_t* children_right, int64_t nodes) {
-  std::vector<int32_t> number(static_cast<size_t>(nodes));
+  Array<int32_t> number(nodes);
   int32_t inner = 0, leaves = 0;
-  for (int64_t node = 0; node < nodes; ++node)
-    number[static_cast<size_t>(node)] = children_left[node] >= 0 ? inner++ : ~(leaves++);
+  for (int64_t node = 0; node < nodes; ++node) number[node] = children_left[node] >= 0 ? inner++ : ~(leaves++);
   TreeShape shape;
   shape.leaves = leaves;
   for (int64_t node = 0; node < nodes; ++node) {
     if (children_left[node] < 0) continue;
-    shape.left.push_back(number[static_cast<size_t>(children_left[node])]);
-    shape.right.push_back(number[static_cast<size_t>(children_right[node])]);
+    shape.left.push_back(number[children_left[node]]);
+    shape.right.push_back(number[children_right[node]]);
   }
   return shape;
 }

@@ -6,20 +6,20 @@
 // It knows the shape of the tree, not the columns.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/array.hpp"
+#include "base/instruction_sets.hpp"
 #include "refine/vectors.hpp"
 
 namespace boscage::refine {
 
 // Inner nodes are numbered in the order of their node numbers, so are leaves; a child is an inner node or ~leaf.
 struct TreeShape {
-  std::vector<int32_t> left, right;
+  Array<int32_t> left, right;
   int64_t leaves = 1;
 
-  int64_t inner() const { return static_cast<int64_t>(left.size()); }
+  int64_t inner() const { return left.size(); }
   // Place of a child among all: inner nodes first, then leaves.
   int64_t place(int32_t child) const { return child >= 0 ? child : inner() + ~child; }
 };
@@ -39,17 +39,18 @@ struct PassRows {
 constexpr int64_t kPassRows = 32;  // the reach of all nodes for so many rows stays in the cache
 
 template <class T>
-size_t pass_scratch(const TreeShape& shape) {
-  return static_cast<size_t>((2 * (shape.inner() + shape.leaves) + shape.inner() + 1) * kPassRows);
+int64_t pass_scratch(const TreeShape& shape) {
+  return ((2 * (shape.inner() + shape.leaves) + shape.inner() + 1) * kPassRows);
 }
 
 // values: classes × leaves. Shares are posterior: weight * reach * V[leaf][y] / p. Returns the sum of losses.
-double soft_pass(const TreeShape& shape, float slope, const float* values, const PassRows<float>& rows, float* scratch);
-double soft_pass(const TreeShape& shape, double slope, const double* values, const PassRows<double>& rows,
-                 double* scratch);
+BOSCAGE_CLONED double soft_pass(const TreeShape& shape, float slope, const float* values, const PassRows<float>& rows,
+                                float* scratch);
+BOSCAGE_CLONED double soft_pass(const TreeShape& shape, double slope, const double* values,
+                                const PassRows<double>& rows, double* scratch);
 
 // Only down: shares are weight * reach; scores are left as sigmoid(slope * z).
-void soft_reach(const TreeShape& shape, float slope, const PassRows<float>& rows, float* scratch);
-void soft_reach(const TreeShape& shape, double slope, const PassRows<double>& rows, double* scratch);
+BOSCAGE_CLONED void soft_reach(const TreeShape& shape, float slope, const PassRows<float>& rows, float* scratch);
+BOSCAGE_CLONED void soft_reach(const TreeShape& shape, double slope, const PassRows<double>& rows, double* scratch);
 
 }  // namespace boscage::refine

@@ -18,10 +18,10 @@ struct Data {
   int64_t rows, columns;
 
   Data(int64_t n, int64_t d) : rows(n), columns(d) {
-    for (int64_t i = 0; i < n * d; ++i) x.push_back(static_cast<float>(uniform(1, 2, static_cast<uint64_t>(i)) - 0.5));
+    for (int64_t i = 0; i < n * d; ++i) x.push_back(static_cast<float>(uniform(1, 2, i) - 0.5));
     for (int64_t i = 0; i < n; ++i) {
-      label.push_back(static_cast<int32_t>(3 * uniform(3, 4, static_cast<uint64_t>(i))));
-      weight.push_back(0.25 + uniform(5, 6, static_cast<uint64_t>(i)));
+      label.push_back(static_cast<int32_t>(3 * uniform(3, 4, i)));
+      weight.push_back(0.25 + uniform(5, 6, i));
     }
   }
   TrainingRows<Matrix<float>> view() const { return {{x.data(), rows, columns, columns, 1}, label, weight, 3}; }
@@ -38,9 +38,7 @@ TEST("a route gives the bits of dividing one node after the other, for any numbe
     Route route;
     for (int i = 0; i < 2; ++i) {  // the root, and its right side
       RouteStep step;
-      for (int64_t j = 0; j <= d; ++j)
-        step.weights.push_back((uniform(7, static_cast<uint64_t>(i), static_cast<uint64_t>(j)) - 0.5) /
-                               std::sqrt(d + 1.0));
+      for (int64_t j = 0; j <= d; ++j) step.weights.push_back((uniform(7, i, j) - 0.5) / std::sqrt(d + 1.0));
       step.division.test = FoldedTest(frame, step.weights);
       step.division.sum_left = step.division.sum_right = step.is_wanted = i == 1;
       step.right = i == 0 ? 1 : -1;

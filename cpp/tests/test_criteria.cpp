@@ -52,7 +52,7 @@ bool near(double a, double b, double tolerance) {
 std::vector<double> draw(uint64_t seed, int k) {
   std::vector<double> w(static_cast<size_t>(k));
   for (int c = 0; c < k; ++c) {
-    const double u = uniform(seed, 1, static_cast<uint64_t>(c));
+    const double u = uniform(seed, 1, c);
     w[static_cast<size_t>(c)] = u < 0.2 ? 0 : std::pow(10, 4 * u);
   }
   return w;

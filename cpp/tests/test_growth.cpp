@@ -48,8 +48,8 @@ Problem make_problem(uint64_t seed, int64_t rows, int64_t columns, int32_t class
       if (j == columns - 1) value = std::floor(11 * uniform(seed, 2, draw));
       p.X.push_back(uniform(seed, 3, draw) < 0.05 ? std::nan("") : value);
     }
-    p.y.push_back(static_cast<int32_t>(draw_bits(seed, 4, static_cast<uint64_t>(i)) % static_cast<uint64_t>(classes)));
-    if (weighted) p.weight.push_back(1.0 + static_cast<double>(draw_bits(seed, 5, static_cast<uint64_t>(i)) % 7));
+    p.y.push_back(static_cast<int32_t>(draw_bits(seed, 4, i) % classes));
+    if (weighted) p.weight.push_back(1.0 + static_cast<double>(draw_bits(seed, 5, i) % 7));
   }
   return p;
 }

@@ -23,9 +23,9 @@ struct Rows {
     share.assign(static_cast<size_t>(groups * 8), 0.0);
     double all_weights = 0;
     for (int64_t i = 0; i < n; ++i) {
-      share[static_cast<size_t>(i)] = 0.5 + uniform(seed, 1, static_cast<uint64_t>(i));
+      share[static_cast<size_t>(i)] = 0.5 + uniform(seed, 1, i);
       all_weights += share[static_cast<size_t>(i)];
-      for (int64_t j = 0; j < m; ++j) at(i, j) = normal(seed, 2, static_cast<uint64_t>(i * m + j));
+      for (int64_t j = 0; j < m; ++j) at(i, j) = normal(seed, 2, i * m + j);
     }
     for (double& value : share) value /= all_weights;
   }
@@ -66,7 +66,7 @@ TEST("scores of a tile have the bits of the dot product") {
     std::vector<int64_t> columns, first{0};
     for (int64_t lane = 0; lane < 8; ++lane) {
       for (int64_t j = lane; j < all_columns; j += 8)
-        if (uniform(seed, 5, static_cast<uint64_t>(j)) < 0.6) columns.push_back(j);
+        if (uniform(seed, 5, j) < 0.6) columns.push_back(j);
       first.push_back(static_cast<int64_t>(columns.size()));
     }
     Rows data(37, static_cast<int64_t>(columns.size()), seed);

@@ -40,7 +40,12 @@ TEST("scores are put in order, few and many, equal and of all sizes") {
     for (const double size : {1.0, 1e300, 1e-300}) {
       std::vector<double> scores(n);
       for (size_t i = 0; i < n; ++i) scores[i] = size * std::round(50 * normal(2, n, i)) / (i % 3 ? 1.0 : 7.0);
-      const auto sorted = order.sort(scores);
+      const auto found = order.sort_marked(scores);
+      std::vector<uint32_t> sorted;
+      for (size_t i = 0; i < n; ++i) {
+        sorted.push_back(found[i] & kRowMask);
+        CHECK((found[i] != sorted[i]) == (i > 0 && scores[sorted[i]] != scores[sorted[i - 1]]));
+      }
       CHECK(std::is_sorted(sorted.begin(), sorted.end(), [&](auto a, auto b) { return scores[a] < scores[b]; }));
       std::vector<uint32_t> positions(sorted.begin(), sorted.end());
       std::sort(positions.begin(), positions.end());
@@ -51,10 +56,24 @@ TEST("scores are put in order, few and many, equal and of all sizes") {
 
 namespace {
 
+// Classes of rows, as growth borrows them.
+struct ClassList {
+  std::vector<int32_t> label;
+  std::vector<double> weight;
+
+  Target target(int32_t classes) const {
+    Target out;
+    out.label = label;
+    out.classes = classes;
+    out.weight = weight;
+    return out;
+  }
+};
+
 // Rows on their way through a hyperplane: some never cross it, some do together.
 struct Line {
   std::vector<double> start, change;
-  std::vector<WeightedRow> weighted;
+  ClassList classes;
   std::vector<uint32_t> rows;
 
   Line(size_t n, uint64_t seed, bool equal_weights) {
@@ -63,8 +82,8 @@ struct Line {
       start.push_back(seed % 3 == 0 ? std::round(4 * x) : x);
       change.push_back(i % 17 == 0 ? 0.0 : (seed % 3 == 0 ? std::round(3 * normal(seed, 2, i)) : normal(seed, 2, i)));
       const double noise = normal(seed, 3, i);
-      weighted.push_back({equal_weights ? 1.0 : static_cast<double>(1 + i % 4),
-                          static_cast<uint32_t>(start[i] + 0.3 * change[i] + noise > 0 ? 0 : 1 + i % 2)});
+      classes.weight.push_back(equal_weights ? 1.0 : static_cast<double>(1 + i % 4));
+      classes.label.push_back(start[i] + 0.3 * change[i] + noise > 0 ? 0 : 1 + static_cast<int32_t>(i % 2));
       rows.push_back(static_cast<uint32_t>(i));
     }
   }
@@ -87,7 +106,7 @@ TEST("the best step is the best of all, and bounds leave out no better one") {
     const Line line(seed % 2 ? 900 : 120, seed, seed % 4 < 2);
     Limits limits;
     limits.min_samples_leaf = 1 + static_cast<int64_t>(seed % 5) * 10;
-    const NodeCutter node(line.rows, line.weighted, 3, criteria[seed % criteria.size()], limits);
+    const NodeCutter node(line.rows, line.classes.target(3), criteria[seed % criteria.size()], limits);
     const CutPlace best = node.find_step(line.start, line.change, -1, scratch);
     CHECK(best.is_valid() && best.low < best.high);
     CHECK(std::abs(best.gain - line.gain_at(node, best.threshold())) <= 1e-9 * node.potential());
@@ -166,13 +185,16 @@ struct Sample {
   static constexpr size_t n = 150, d = 11;
   std::vector<double> dense, entries;
   std::vector<int32_t> indices, offsets{0};
+  ClassList classes;
   std::vector<WeightedRow> local;
   std::vector<uint32_t> rows, columns;
 
   Sample() {
     for (size_t i = 0; i < n; ++i) {
       rows.push_back(static_cast<uint32_t>(i));
-      local.push_back({1.0 + static_cast<double>(i % 3), static_cast<uint32_t>(i * 7 % 4)});
+      classes.weight.push_back(1.0 + static_cast<double>(i % 3));
+      classes.label.push_back(static_cast<int32_t>(i * 7 % 4));
+      local.push_back({classes.weight[i], static_cast<uint32_t>(classes.label[i])});
       for (size_t j = 0; j < d; ++j) {
         const double x = uniform(5, i, j) < 0.5 ? 0.0 : normal(6, i, j) + static_cast<double>(j);
         dense.push_back(x);
@@ -190,9 +212,7 @@ struct Sample {
     return {entries.data(), indices.data(), offsets.data(), n, d, static_cast<int64_t>(entries.size())};
   }
   ObliqueData data(const AnyRows& X, Pool& pool, const Control& control) const {
-    std::vector<double> weight;
-    for (const auto& row : local) weight.push_back(row.weight);
-    return {X, make_scaling(X, weight, pool, control), local, 4, Entropy{}, Limits{}};
+    return {X, make_scaling(X, classes.weight, pool, control), classes.target(4), Entropy{}, Limits{}};
   }
 };
 
@@ -277,9 +297,7 @@ TEST("a large node in single precision agrees with double precision, in any layo
   for (int64_t i = 0; i < n; ++i) {
     rows.push_back(static_cast<uint32_t>(n - 1 - i));
     weighted.push_back({1.0 + static_cast<double>(i % 3), static_cast<uint32_t>(i * 7 % 4)});
-    for (int64_t j = 0; j < d; ++j)
-      by_row.push_back(i % 50 == 3 && j == 2 ? std::nan("")
-                                             : normal(31, static_cast<uint64_t>(i), static_cast<uint64_t>(j)));
+    for (int64_t j = 0; j < d; ++j) by_row.push_back(i % 50 == 3 && j == 2 ? std::nan("") : normal(31, i, j));
   }
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < d; ++j) by_column[static_cast<size_t>(j * n + i)] = by_row[static_cast<size_t>(i * d + j)];
@@ -337,10 +355,10 @@ TEST("a cut that X's type cannot hold leaves the other columns") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> X{1, 0, nan, 1, 1, 0, nan, 1};
   const std::vector<uint32_t> rows{0, 1, 2, 3};
+  const ClassList classes{{0, 1, 0, 1}, {}};
   const ObliqueData data{Matrix<float>{X.data(), 4, 2, 2, 1},
                          {{1 - 1e-9, 0.5}, {1, 1}, {1, 1}},  // no float lies between the first mean and 1
-                         {{1, 0}, {1, 1}, {1, 0}, {1, 1}},
-                         2,
+                         classes.target(2),
                          Gini{},
                          Limits{}};
   const Control control;
@@ -350,13 +368,10 @@ TEST("a cut that X's type cannot hold leaves the other columns") {
 
 TEST("of columns that part the classes equally well the clearest is taken") {
   const std::vector<uint32_t> rows{0, 1, 2, 3};
+  const ClassList classes{{0, 0, 1, 1}, {}};
   const auto taken = [&](const std::vector<double>& X) {
-    const ObliqueData data{Matrix<double>{X.data(), 4, 2, 2, 1},
-                           {{0, 0}, {1, 100}, {1, 0.01}},
-                           {{1, 0}, {1, 0}, {1, 1}, {1, 1}},
-                           2,
-                           Gini{},
-                           Limits{}};
+    const ObliqueData data{
+        Matrix<double>{X.data(), 4, 2, 2, 1}, {{0, 0}, {1, 100}, {1, 0.01}}, classes.target(2), Gini{}, Limits{}};
     const Control control;
     NodeOffers offers(data, rows, 1, control);
     offers.offer_axis();
@@ -392,7 +407,7 @@ TEST("gradients of two levels") {
   const Control control;
   const ObliqueData data = node.data(node.matrix(), pool, control);
   const ScaledColumns columns(data, node.rows);
-  const NodeCutter cutter(node.rows, data.weighted, 4, data.criterion, data.limits);
+  const NodeCutter cutter(node.rows, data.target, data.criterion, data.limits);
   std::vector<double> theta;
   for (size_t j = 0; j < 3 * (Sample::d + 1); ++j) theta.push_back(normal(8, 0, j));
   SoftLeaves soft(columns, cutter);
@@ -443,7 +458,7 @@ struct OvalRows {
 
   OvalRows() {
     for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) X.push_back(normal(11, static_cast<uint64_t>(i), static_cast<uint64_t>(j)));
+      for (int64_t j = 0; j < columns; ++j) X.push_back(normal(11, i, j));
       const double* x = X.data() + i * columns;
       y.push_back(x[0] * x[0] + x[1] * x[1] > 1.4);
       weight.push_back(1 + static_cast<double>(i % 3));
@@ -478,7 +493,7 @@ TEST("a tree grown from sums holds what its tests send to its leaves, in any com
     }
     const Grower& grower = growth.grower();
     CHECK(grower.splits() == 9);
-    std::vector<int64_t> counts(grower.size(), 0);
+    std::vector<int64_t> counts(to_size(grower.size()), 0);
     for (int64_t i = 0; i < oval.rows; ++i) {
       int32_t at = 0;
       while (grower.node(at).left >= 0 && grower.node(grower.node(at).left).number >= 0) {

@@ -30,12 +30,12 @@ struct Stream {
 Stream make_stream(int64_t rows, int64_t features, int64_t classes, double noise, uint64_t seed) {
   Stream out{rows, features, {}, {}};
   for (int64_t row = 0; row < rows; ++row) {
-    const auto u = uniform(seed, 1, static_cast<uint64_t>(row));
+    const auto u = uniform(seed, 1, row);
     const auto label = static_cast<int32_t>(u * static_cast<double>(classes));
     out.labels.push_back(label);
     for (int64_t j = 0; j < features; ++j) {
-      const double centre = normal(seed + 1, static_cast<uint64_t>(label), static_cast<uint64_t>(j));
-      const double gap = noise * normal(seed + 2, static_cast<uint64_t>(row), static_cast<uint64_t>(j));
+      const double centre = normal(seed + 1, label, j);
+      const double gap = noise * normal(seed + 2, row, j);
       out.values.push_back(static_cast<float>(centre + gap));
     }
   }
@@ -77,13 +77,13 @@ Learner taught(const Config& options, const Stream& stream, int64_t classes, int
 TEST("dots fold sixteen lanes in one order, four rows at a time or one by one") {
   const int64_t stride = 48;
   Floats x(stride), rows(7 * stride), together(7), alone(7);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(normal(1, 1, i));
-  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(normal(1, 2, i));
+  for (int64_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(normal(1, 1, i));
+  for (int64_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(normal(1, 2, i));
   dots(x.data(), rows.data(), stride, nullptr, 7, together.data());
   for (int32_t id = 0; id < 7; ++id) dots(x.data(), rows.data(), stride, &id, 1, &alone[static_cast<size_t>(id)]);
   CHECK(std::memcmp(together.data(), alone.data(), 7 * sizeof(float)) == 0);
   double exact = 0;
-  for (size_t j = 0; j < x.size(); ++j) exact += static_cast<double>(x[j]) * static_cast<double>(rows[j]);
+  for (int64_t j = 0; j < x.size(); ++j) exact += static_cast<double>(x[j]) * static_cast<double>(rows[j]);
   CHECK(std::abs(exact - static_cast<double>(together[0])) < 1e-4);
 }
 
@@ -106,7 +106,7 @@ TEST("branch scores are log probabilities of both children") {
   }
   Floats both(2 * margins.size());
   branch_scores(parents.data(), margins.data(), static_cast<int64_t>(margins.size()), both.data());
-  for (size_t i = 0; i < margins.size(); ++i) {
+  for (int64_t i = 0; i < margins.size(); ++i) {
     const auto m = static_cast<double>(margins[i]), parent = static_cast<double>(parents[i]);
     const double shared = parent - std::log1p(std::exp(-std::abs(m)));
     CHECK(std::abs(static_cast<double>(both[2 * i]) - (shared - std::max(m, 0.0))) < 2e-5);

@@ -24,6 +24,16 @@ struct Data {
   double at(int i, int j) const { return x[i * columns + j]; }
 };
 
+DataTable table_of(const Data& data) {
+  return DataTable(Matrix<double>{data.x.data(), data.rows, data.columns, data.columns, 1});
+}
+
+Target target_of(const Data& data) {
+  Target target;
+  target.label = data.y, target.classes = data.classes, target.weight = data.w;
+  return target;
+}
+
 int draw_int(uint64_t seed, uint64_t stream, uint64_t draw, int below) {
   return static_cast<int>(uniform(seed, stream, draw) * below);
 }
@@ -71,15 +81,14 @@ double exhaustive(const Data& data, const std::vector<int>& rows, int depth, dou
 }
 
 Result run(const Data& data, const Settings& settings, const WarmStart& start = {}) {
-  const Matrix x{data.x.data(), true, data.rows, data.columns, data.columns, 1};
   Control control;
   Snapshot snapshot;
-  return solve(x, data.y.data(), data.w.data(), settings, start, control, snapshot);
+  return solve(table_of(data), target_of(data), settings, start, control, snapshot);
 }
 
 double objective_of(const Data& data, const Result& result, double alpha) {
   double wrong = 0, total = 0, leaves = 0;
-  for (size_t node = 0; node < result.feature.size(); ++node) {
+  for (int64_t node = 0; node < result.feature.size(); ++node) {
     if (result.feature[node] >= 0) continue;
     std::vector<int> rows;
     for (int i = 0; i < data.rows; ++i)
@@ -165,11 +174,10 @@ TEST("optimal: limits end the search with bounds in order") {
 
 TEST("optimal: a stop flag ends the search at once with a tree") {
   const Data data = make_rows(3, 500, 4, 2, 0, true);
-  const Matrix x{data.x.data(), true, data.rows, data.columns, data.columns, 1};
   Control control;
   Snapshot snapshot;
   control.stop();
-  const Result result = solve(x, data.y.data(), data.w.data(), {}, {}, control, snapshot);
+  const Result result = solve(table_of(data), target_of(data), {}, {}, control, snapshot);
   CHECK(result.status == Status::interrupted);
   CHECK(result.feature.size() == 1 && result.leaf.size() == 500);
 }

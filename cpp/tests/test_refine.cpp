@@ -34,7 +34,7 @@ struct Problem {
     for (int64_t i = 0; i < n; ++i) {
       rows.push_back(i);
       label.push_back(matrix(i, 0) + matrix(i, 1) > 0 ? 1 : 0);
-      weight.push_back(1 + uniform(2, 3, static_cast<uint64_t>(i)));
+      weight.push_back(1 + uniform(2, 3, i));
     }
   }
   Sample sample() const { return {rows, label, weight}; }

@@ -24,13 +24,13 @@ struct Example {
     for (int64_t i = 0; i < n; ++i) {
       double square = 0;
       for (int64_t j = 0; j < d; ++j) {
-        X.push_back(normal(1, static_cast<uint64_t>(i), static_cast<uint64_t>(j)));
+        X.push_back(normal(1, i, j));
         square += X.back() * X.back();
       }
       for (int64_t j = 0; j < d; ++j) X[static_cast<size_t>(i * d + j)] /= 1.01 * std::sqrt(square);
-      const double score = X[static_cast<size_t>(i * d)] + uniform(2, static_cast<uint64_t>(i), 0);
+      const double score = X[static_cast<size_t>(i * d)] + uniform(2, i, 0);
       label.push_back(std::min(classes - 1, static_cast<int32_t>(std::max(0.0, score * classes))));
-      weight.push_back(0.5 + uniform(3, static_cast<uint64_t>(i), 0));
+      weight.push_back(0.5 + uniform(3, i, 0));
     }
   }
 

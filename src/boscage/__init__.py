@@ -1,9 +1,8 @@
-"""Decision trees and forests for scikit-learn users, with a C++ core.
+"""Decision trees and forests for scikit-learn users, with a C++ core."""
 
-The names below are found in their modules when first used, so that ``import boscage`` and ``boscage --help`` do not
-wait for scikit-learn. A new public name goes into three lists: the imports for type checkers, ``_HOME``, ``__all__``.
-Public modules are found in the same way.
-"""
+# The names below are found in their modules when first used, so that `import boscage` and `boscage --help` do not wait
+# for scikit-learn. A new public name goes into three lists: the imports for type checkers, `_HOME`, `__all__`. Public
+# modules are found in the same way.
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from boscage.files import load
     from boscage.forest import ForestClassifier, ForestRegressor
     from boscage.growth import BestFirst, DepthFirst, HeaviestFirst
-    from boscage.leaves import Constant, Frequency, Linear, Majority, Mean, Median, RidgeLeaf
-    from boscage.model.file_reader import ModelFileError
+    from boscage.leaves import Constant, Frequency, Linear, Majority, Mean, Median, RefitLeaves, RidgeLeaf
+    from boscage.model.file_bytes import ModelFileError
     from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
     from boscage.optimal import OptimalTreeClassifier
     from boscage.polish import Polish
@@ -63,7 +62,7 @@ _HOME = {
     "Majority": "leaves",
     "Mean": "leaves",
     "Median": "leaves",
-    "ModelFileError": "model.file_reader",
+    "ModelFileError": "model.file_bytes",
     "ModifiedGini": "criteria",
     "OC1": "splits",
     "OnlineTreeClassifier": "online",
@@ -71,6 +70,7 @@ _HOME = {
     "Poisson": "criteria",
     "Polish": "polish",
     "Quantile": "criteria",
+    "RefitLeaves": "leaves",
     "RidgeLeaf": "leaves",
     "Separation": "criteria",
     "Sqrt": "criteria",
@@ -120,6 +120,7 @@ __all__ = [
     "Poisson",
     "Polish",
     "Quantile",
+    "RefitLeaves",
     "RidgeLeaf",
     "Separation",
     "Sqrt",

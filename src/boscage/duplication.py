@@ -6,6 +6,7 @@ copies can be from the weighted error, and `DuplicateWeights` wraps any classifi
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from boscage.base.numbers import check_number
 from boscage.data.labels import check_all_labelled
 from boscage.data.weights import check_sample_weight
-from boscage.engine.estimator import ClassCount
+from boscage.engine.estimator import ClassCount, of_one_fit
 
 __all__ = ["DuplicateWeights", "duplicate_dab", "duplicate_sampled", "duplication_bound"]
 
@@ -160,6 +161,11 @@ def duplication_bound(
     form : {"sharp", "printed"}, default="sharp"
         Which of the two bounds; "paper" is another word for "printed".
 
+    Returns
+    -------
+    float
+        The bound.
+
     Examples
     --------
     >>> from boscage import duplication_bound
@@ -216,7 +222,7 @@ def _has(name: str) -> Any:
 
 
 class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Gives ``sample_weight`` to a classifier without: it is fitted on rows copied in proportion to their weight.
+    """Add ``sample_weight`` to any classifier by fitting it on rows copied in proportion to their weight.
 
     Parameters
     ----------
@@ -244,7 +250,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     Notes
     -----
     See :ref:`duplicate-weights` for the method, :doc:`/weights` for weights and :ref:`random-state` for the seed.
-    Categories, missing values, threads and interruption are matters of the wrapped classifier.
+    Categories, missing values, threads and interruption depend on the wrapped classifier.
 
     Examples
     --------
@@ -299,9 +305,10 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         rows = np.repeat(np.arange(n), counts)
         params = {name: _copied(value, rows, n) for name, value in fit_params.items()}
         fitted = self._seeded(clone(self.estimator)).fit(_take(_indexable(X), rows), y[rows], **params)
-        classes = np.unique(y)
-        validate_data(self, X, skip_check_array=True)
-        self.estimator_, self.classes_, self.counts_ = fitted, classes, counts
+        fresh = copy.copy(self)
+        validate_data(fresh, X, skip_check_array=True)
+        fresh.estimator_, fresh.classes_, fresh.counts_ = fitted, np.unique(y), counts
+        self.__dict__ = fresh.__dict__  # in one step: a reader in another thread sees one fit or the next
         return self
 
     def _seeded(self, estimator: Any) -> Any:
@@ -321,6 +328,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         duplicate = duplicate_dab if self.method == "dab" else duplicate_sampled
         return duplicate(weights, self.budget, self.random_state)
 
+    @of_one_fit
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict with the fitted classifier."""
         check_is_fitted(self, "estimator_")
@@ -328,6 +336,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         return labels
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
+    @of_one_fit
     def predict_proba(self, X: Any) -> Floats:
         """Predict class probabilities in the order of ``classes_``; 0 for classes that no copy has."""
         check_is_fitted(self, "estimator_")
@@ -337,6 +346,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         return out
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
+    @of_one_fit
     def decision_function(self, X: Any) -> Floats:
         """Decision function of the fitted classifier."""
         check_is_fitted(self, "estimator_")

@@ -27,21 +27,20 @@ _STALE = ("status_", "objective_", "lower_bound_", "gap_", "n_nodes_explored_", 
 
 @dataclass(frozen=True, eq=False)
 class EditReport:
-    """What an edit does on some rows.
+    """The effect of an edit on some rows.
 
     Parameters
     ----------
     n_rows : int
         Number of rows.
     accuracy_before, accuracy_after : float
-        Share of the rows (by weight) that the tree predicts rightly; of a tree of numbers the root of the mean squared
-        error.
+        Weighted accuracy of the tree; for a regression tree, the root mean squared error.
     changed : ndarray of int64
-        Numbers of the rows whose predicted class, or number, changes.
+        Indices of the rows whose prediction changes.
     n_leaves_before, n_leaves_after : int
         Size of the tree.
     is_numbers : bool
-        Whether the tree predicts numbers.
+        Whether the tree is a regression tree.
     """
 
     n_rows: int
@@ -62,17 +61,17 @@ class EditReport:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeEdit:
-    """A tree and changes to it, made by ``estimator.edit(X, y)`` or ``tree.edit(X, y)``.
+    """A tree with edits, created by ``estimator.edit(X, y)`` or ``tree.edit(X, y)``.
 
     Every method returns a new object, so changes can be chained and an earlier state kept. **Node numbers are always
-    those of the tree the edit began with**; only :attr:`tree` and :attr:`estimator` number what is left anew.
+    those of the original tree**; only :attr:`tree` and :attr:`estimator` renumber the remaining nodes.
 
     Attributes
     ----------
     tree : Tree
         The changed tree.
     estimator : estimator
-        An ordinary fitted estimator with the changed tree, a copy of the one the edit began with.
+        A fitted estimator with the changed tree, otherwise a copy of the original.
     report : EditReport
         The effect on the rows passed to ``edit``.
 
@@ -108,7 +107,7 @@ class TreeEdit:
     # --- changes -----------------------------------------------------------------------------------------------------
 
     def prune(self, node: int) -> TreeEdit:
-        """Make an inner node a leaf that predicts the class fractions of the node.
+        """Turn an inner node into a leaf that predicts the class fractions (or the value) of the node.
 
         Parameters
         ----------
@@ -124,15 +123,15 @@ class TreeEdit:
         )
 
     def set_threshold(self, node: int, value: float) -> TreeEdit:
-        """Compare with another number at an inner node.
+        """Change the threshold of an inner node.
 
-        Nodes below are counted again from the rows passed to ``edit``; without rows they keep their counts and class
-        fractions. A leaf that no row reaches any more predicts as its nearest ancestor with rows.
+        Nodes below are recounted from the rows passed to ``edit``; without rows they keep their counts and class
+        fractions. A leaf that no row reaches any more predicts like its nearest ancestor with rows.
 
         Parameters
         ----------
         node : int
-            Number of an inner node whose test is not about categories.
+            Number of an inner node with a numeric test.
         value : float
             The threshold in the units in which the test is shown: of a linear test, after division by its leading
             weight.
@@ -149,17 +148,17 @@ class TreeEdit:
         node : int
             Number of a leaf, or of a node that was pruned.
         value : label, number or array of shape (K,)
-            A class, predicted with certainty, or a probability for each class; of a tree of numbers a number for each
+            A class, predicted with certainty, or a probability for each class; in a regression tree, a value for each
             output.
         """
         self._require(node, leaf=True)
         return replace(self, _values={**self._values, int(node): self._checked_value(value)})
 
     def refit_leaves(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
-        """Count every node again and fit the leaves, as the estimator's ``leaf`` says, on some rows.
+        """Recount every node and refit the leaves on some rows, as the estimator's ``leaf`` says.
 
-        Leaves set by :meth:`set_leaf` stay as they were set. A setting "auto" of the leaf is not chosen again: then
-        shrinkage is 0 and ``l2`` is 1.
+        Leaves set by :meth:`set_leaf` stay as they were set. Leaf settings of "auto" are not chosen again: shrinkage is
+        0 then, and ``l2`` is 1.
 
         Parameters
         ----------
@@ -319,12 +318,12 @@ class TreeEdit:
             raise ValueError(f"value must be a finite number, got {value!r}.")
         if tree.feature[node] != LINEAR:
             if tree.category_offset[node] >= 0:
-                raise ValueError(f"node={node} asks for categories and has no threshold.")
+                raise ValueError(f"node={node} tests categories and has no threshold.")
             return float(value)
         words = Describer(tree)
         score = words.score(node)
         if words.test(node).column >= 0 and words.is_coded(words.test(node).column):
-            raise ValueError(f"node={node} asks for categories and has no threshold.")
+            raise ValueError(f"node={node} tests categories and has no threshold.")
         by_norm = tree.input_map is not None and tree.input_map.unit_rows
         return float(value) * score.unit + (0.0 if by_norm else score.constant * score.unit)
 

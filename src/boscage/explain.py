@@ -12,7 +12,13 @@ from scipy import sparse
 
 from boscage.model import predict as _predict
 from boscage.model.many_trees import ManyTrees
-from boscage.show.contributions import Contributions, contributions, plain_row, sharpened_contributions
+from boscage.show.contributions import (
+    Contributions,
+    contributions,
+    plain_row,
+    sharpened_contributions,
+    softmax_contributions,
+)
 from boscage.show.describe import Describer
 from boscage.tree import Floats, Tree
 
@@ -23,14 +29,14 @@ _MOST_SHOWN = 6  # columns in the text
 
 @dataclass(frozen=True)
 class Step:
-    """One node on the way of a row.
+    """One node on the path of a row.
 
     Parameters
     ----------
     node : int
         Its number.
     sentence : str
-        What happened there, such as ``petal width (cm) = 1.4 <= 1.75``; empty at a leaf.
+        The test and its outcome, such as ``petal width (cm) = 1.4 <= 1.75``; empty at a leaf.
     features : tuple of int
         Columns of the test, the largest terms first; empty at a leaf.
     value : float
@@ -52,25 +58,25 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """The prediction of one row, taken apart; printed, it is a few sentences.
+    """The explanation of one prediction; print it to read it.
 
     Parameters
     ----------
     path : list of Step
-        Nodes from the root to the leaf (in soft trees the leaf of largest reach). Empty for a forest.
+        Nodes from the root to the leaf (in soft trees, to the most probable leaf). Empty for a forest.
     contributions : ndarray of shape (d, K)
-        By how much each column moved the probability of each class, or each predicted number.
-        ``base + contributions.sum(axis=0)`` is ``prediction``.
+        How much each column contributed to the probability of each class, or to each output. ``base +
+        contributions.sum(axis=0)`` is ``prediction``.
     base : ndarray of shape (K,)
-        Where the row started: the class fractions, or the number, at the root.
+        Starting point: the class fractions, or the value, at the root.
     prediction : ndarray of shape (K,)
-        Class probabilities of the row, or numbers.
+        Predicted class probabilities, or values.
     feature_names, class_names, values : list of str
         Names of columns and of classes or outputs, and the row's values as text.
     is_soft : bool
         Whether the row can take other paths too.
     is_numbers : bool
-        Whether numbers are predicted rather than class probabilities.
+        Whether the tree is a regression tree.
     n_trees : int
         Number of trees whose predictions are averaged.
     """
@@ -88,11 +94,11 @@ class Explanation:
 
     @property
     def best(self) -> int:
-        """Number of the predicted class; of numbers the first output."""
+        """Index of the predicted class; in regression, of the first output."""
         return 0 if self.is_numbers else int(self.prediction.argmax())
 
     def table(self, target: int | str | None = None) -> list[tuple[str, str, float]]:
-        """List name, value and contribution of the columns that moved a class, the largest first.
+        """List name, value and contribution of the columns that contributed to a class, the largest first.
 
         Parameters
         ----------
@@ -197,7 +203,7 @@ def explain(
 
     Notes
     -----
-    Let :math:`v_i` be the class fractions, or the number, of node i (at a leaf: what it predicts) and :math:`r_i` the
+    Let :math:`v_i` be the class fractions, or the value, of node i (at a leaf: what it predicts) and :math:`r_i` the
     probability that the row reaches it, 0 or 1 in hard trees. A prediction is that of the root and the steps down the
     tree,
 
@@ -208,8 +214,8 @@ def explain(
     :math:`\max(0, \theta_j (x_j - \bar x_j))`, a step to the left by those that pushed it to the left; where none did,
     or the tree stores no means, by :math:`|\theta_j|\,\mathrm{sd}_j`. The step from a leaf's class fractions to the
     answer :math:`\mathrm{softmax}(Bx + b)` of its linear model is shared in proportion to
-    :math:`\sum_k |B_{kj} - \bar B_j|\,|x_j - \bar x_j|`; in trees of numbers the step from the leaf's number to that of
-    its model in proportion to :math:`\sum_k |B_{kj}|\,|x_j - \bar x_j|`.
+    :math:`\sum_k |B_{kj} - \bar B_j|\,|x_j - \bar x_j|`; in regression trees, the step from the leaf's value to that of
+    its model is shared in proportion to :math:`\sum_k |B_{kj}|\,|x_j - \bar x_j|`.
 
     This is the path of this tree through its training data. It is not a Shapley value: a column that would have served
     as well but is not on the path gets nothing.
@@ -254,9 +260,12 @@ def explain_with(words: Describer, x: Floats) -> Explanation:
 
 def explain_forest(words: Describer, trees: ManyTrees, x: Floats, exponent: float) -> Explanation:
     """Explain what a forest predicts for a checked row: the mean of its trees, raised to a power if calibrated."""
-    parts = [contributions(tree, x) for tree in trees]
+    parts = [contributions(tree, x) for tree in trees.scored]
     mean = Contributions(*(np.mean(part, axis=0) for part in zip(*parts, strict=True)))
-    found = mean if exponent == 1 else sharpened_contributions(mean, exponent)
+    if trees.geometric:
+        found = softmax_contributions(mean)
+    else:
+        found = mean if exponent == 1 else sharpened_contributions(mean, exponent)
     return _explanation(words, x, found, trees.proba(x[None, :], exponent)[0], path=[], n_trees=len(trees))
 
 

@@ -70,7 +70,7 @@ def export_text(
     show_missing: bool | npt.ArrayLike | None = None,
     units: str = "original",
 ) -> str:
-    """Describe a tree in lines of text, as scikit-learn's function of this name does.
+    """Return a text representation of a tree, like that of scikit-learn's ``export_text``.
 
     Parameters
     ----------
@@ -79,30 +79,30 @@ def export_text(
     feature_names : sequence of str, optional
         Default: the names seen in fit, else ``feature_0``, ….
     class_names : sequence, optional
-        Names of the classes, or of the outputs of a tree of numbers. Default: the labels (of an estimator), else 0,
+        Names of the classes, or of the outputs of a regression tree. Default: the labels (of an estimator), else 0,
         1, ….
     max_depth : int or None, default=10
         Deeper branches are cut off; None shows everything.
     spacing : int, default=3
-        Spaces by which a level is indented, at least 1.
+        Number of spaces of indentation per level, at least 1.
     decimals : int, optional
-        Digits after the point. Default: as many as each threshold needs to separate training values, at least two
+        Number of decimal places. Default: as many as each threshold needs to separate training values, at least two
         (see Notes).
     show_weights : bool, default=False
         Whether leaves show the training weight of each class.
     max_terms : int, default=5
-        Terms shown of a linear test, the largest |θ_j|·sd_j first, and categories shown of a set.
+        Maximum number of terms shown in a linear test, the largest |θ_j|·sd_j first, and of categories in a set.
     show_missing : bool or array of bool of shape (d,), optional
-        Whether tests say on which side missing values go, for all columns or for each. Default: for the columns
-        that had some in training.
+        Whether to show which side missing values take, for all columns or for each. Default: for columns that had
+        missing values in training.
     units : {"original", "standard"}, default="original"
-        How linear tests of several columns are written: in the columns' own units, or in standard deviations from
+        How to write linear tests of several columns: in the columns' own units, or in standard deviations from
         their means, ``z(column)``, so that weights can be compared.
 
     Returns
     -------
     str
-        Below the tree, lines that say what ``code(column)`` and ``z(column)`` stand for, where they occur.
+        The text. Lines below the tree explain ``code(column)`` and ``z(column)``, where they occur.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def export_text(
     it is written with three significant digits, and more if that would be off by more than 0.5 % of the column's
     standard deviation (trees with linear tests store it) or a quarter of the gap to the next threshold of the column.
 
-    A linear test is divided by its leading weight, which turns the comparison round where that weight is negative; a
+    A linear test is divided by its leading weight, which reverses the comparison if that weight is negative; a
     linear test of one column is written as a test of that column.
 
     Examples
@@ -204,7 +204,7 @@ def export_graphviz(
     show_missing: bool | npt.ArrayLike | None = None,
     units: str = "original",
 ) -> str:
-    r"""Describe a tree in Graphviz's DOT language.
+    r"""Return a tree in Graphviz's DOT language.
 
     Parameters
     ----------
@@ -215,16 +215,16 @@ def export_graphviz(
     max_depth : int or None, default=None
         Deeper branches are cut off; None shows everything.
     filled : bool, default=True
-        Whether nodes have the colour of their leading class; of numbers a stronger colour the larger they are.
+        Whether to colour nodes by their majority class, or in regression by their value.
     impurity : bool, default=True
-        Whether nodes show their impurity.
+        Whether to show the impurity of each node.
     node_ids : bool, default=False
-        Whether nodes show their number.
+        Whether to show node numbers.
 
     Returns
     -------
     str
-        Every name in it is escaped.
+        The DOT source, in which all names are escaped.
 
     Examples
     --------
@@ -288,13 +288,14 @@ def to_onnx(
     *,
     classes: npt.ArrayLike | None = None,
     exponent: float = 1.0,
+    mean: str = "arithmetic",
     dtype: str | None = None,
     compute: str = "float64",
     inputs: str = "auto",
 ) -> Any:
-    """Write a model in ONNX (opset 18, IR version 8), which any ONNX runtime can run.
+    """Export a model to ONNX (opset 18, IR version 8).
 
-    Hard trees of axis and category tests use the tree-ensemble operator (ai.onnx.ml, opset 3), others are made of plain
+    Hard trees of axis and category tests use the tree-ensemble operator (ai.onnx.ml, opset 3); others use standard
     operators. The size of the model grows with the arrays of the trees and not with the number of paths.
 
     Parameters
@@ -309,12 +310,14 @@ def to_onnx(
     exponent : float, default=1.0
         Power to which mean probabilities are raised before they are divided by their sum; a calibrated forest passes
         its ``exponent_``.
+    mean : {"arithmetic", "geometric"}, default="arithmetic"
+        How the trees' probabilities are averaged; a forest with ``refit="leaves"`` passes "geometric".
     dtype : {"float64", "float32"}, optional
-        Type of the numbers that come in. Default: that of the training rows.
+        Data type of the inputs. Default: that of the training data.
     compute : {"float64", "float32"}, default="float64"
-        Type inside the model and of ``probabilities``. With float64 the model decides as Python does. With float32 it
-        is half as large; axis tests on float32 rows still decide alike, linear tests may differ for rows whose score
-        lies within rounding of the threshold.
+        Data type used inside the model and for ``probabilities``. With float64 the model decides as Python does. With
+        float32 it is half as large; axis tests on float32 rows still decide alike, linear tests may differ for rows
+        whose score lies within rounding of the threshold.
     inputs : {"auto", "matrix", "columns"}, default="auto"
         "matrix": one input ``X`` of shape (n, d), in which text categories are codes 0, 1, … in the order of
         ``tree.schema.categories``. "columns": for each column an input of its name and of shape (n, 1), strings for
@@ -324,10 +327,10 @@ def to_onnx(
     -------
     onnx.ModelProto or Path
         The model; or, if it was written to a file, the path. Its outputs are ``label`` of shape (n,) and
-        ``probabilities`` of shape (n, K); of trees that predict numbers, ``prediction`` of shape (n,), or (n, K) where
-        they predict several. Categories that are numbers or booleans are taken as they are in the table. Missing values
-        are NaN, or any string that is no category, such as "". Names of columns, categories and classes are in the
-        metadata under ``boscage``.
+        ``probabilities`` of shape (n, K); of regression trees, ``prediction`` of shape (n,), or (n, K) for several
+        outputs. Categories that are numbers or booleans are taken as they are in the table. Missing values are NaN, or
+        any string that is no category, such as "". Names of columns, categories and classes are in the metadata under
+        ``boscage``.
 
     Examples
     --------
@@ -341,7 +344,7 @@ def to_onnx(
         raise ImportError("to_onnx needs the package onnx. Install it with: pip install 'boscage[onnx]'") from error
     from boscage.show.onnx import ensemble_model
 
-    model = exported(tree, classes, exponent)
+    model = exported(tree, classes, exponent, mean)
     dtype = model.schema.dtype if dtype is None else dtype
     check_dtype("dtype", dtype)
     check_dtype("compute", compute)
@@ -352,9 +355,9 @@ def to_onnx(
 
 
 def to_sklearn(tree: Tree, classes: npt.ArrayLike | None = None) -> Any:
-    """Turn an axis-parallel tree into a fitted scikit-learn tree.
+    """Convert an axis-parallel tree to a fitted scikit-learn tree.
 
-    Tools that know only scikit-learn's own tree, such as shap's tree explainer, then take it.
+    The result works with tools that support only scikit-learn's trees, such as shap's tree explainer.
 
     Parameters
     ----------
@@ -423,7 +426,7 @@ def export_model(
     title: str | None = None,
     max_depth: int | None = None,
 ) -> Path:
-    """Write a fitted model to a file in the format that the suffix of the file names.
+    """Export a fitted model to a file; the suffix of the file selects the format.
 
     Parameters
     ----------
@@ -433,15 +436,15 @@ def export_model(
         The file: ``.onnx``, ``.h`` (C), ``.sql``, ``.js`` or ``.mjs`` (JavaScript), ``.json``, ``.html``, ``.txt``, or
         ``.dot`` or ``.gv`` (Graphviz).
     format : {"onnx", "c", "sql", "javascript", "json", "html", "text", "graphviz"}, optional
-        The format, whatever the suffix. Default: by the suffix.
+        The format, regardless of the suffix. Default: chosen by the suffix.
     dtype : {"float64", "float32"}, optional
-        ONNX and C: type of the numbers that come in. Default: that of the training rows.
+        ONNX and C: data type of the inputs. Default: that of the training data.
     name : str, optional
-        C: what all names in the header begin with. Default: "tree".
+        C: prefix of all names in the header. Default: "tree".
     table : str, optional
         SQL: name of a table, for a whole query; a forest needs one. Default: an expression.
     title : str, optional
-        HTML: heading of the page. Default: the name of the class.
+        HTML: title of the page. Default: the class name.
     max_depth : int, optional
         Text and Graphviz: deeper branches are cut off. Default: everything is written.
 
@@ -464,7 +467,7 @@ def export_model(
     for option in options:
         if found not in _OPTIONS[option]:
             raise ValueError(
-                f"{option} does not go with the format {found!r}; it is for {' and '.join(_OPTIONS[option])}."
+                f"{option} cannot be combined with the format {found!r}; it is for {' and '.join(_OPTIONS[option])}."
             )
     method_name = (_METHODS | _TEXTS)[found]
     method = getattr(model, method_name, None)

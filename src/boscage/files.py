@@ -37,22 +37,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save as to_safetensors
 from sklearn.base import RegressorMixin
 
 from boscage import __version__
 from boscage.base.whole_file import write_whole
 from boscage.data.label_codec import labels_from_json, labels_to_json
 from boscage.model.check_tree import check_nodes, check_schema
-from boscage.model.file_reader import (
+from boscage.model.file_bytes import (
     MAX_FEATURES,
-    METADATA_KEY,
     ModelFileError,
     canonical_json,
-    check_header_size,
     expect,
     expect_keys,
     read_tensors,
+    tensor_bytes,
 )
 from boscage.model.format_1 import upgrade
 from boscage.model.parameters import NOT_STORED, parameters_from_json, parameters_to_json
@@ -179,7 +177,7 @@ def _trees_of(estimator: Any) -> tuple[Tree, ...]:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model that ``save`` has written.
+    """Load a model from a file written by ``save``.
 
     Parameters
     ----------
@@ -195,14 +193,27 @@ def load(path: str | os.PathLike[str]) -> Any:
     Warns
     -----
     UserWarning
-        If a parameter could not be stored, because it is not data. It is None.
+        If a parameter was not stored because it is not data. It is None then.
 
     Raises
     ------
     ModelFileError
-        If the content is not a sound model file. Nothing in a file is ever executed.
+        If the file is not a valid model file. Nothing in a file is ever executed.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import boscage
+    >>> tree = boscage.TopDownTreeClassifier(max_leaf_nodes=2).fit([[0.0], [1.0]], ["low", "high"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = tree.save(os.path.join(folder, "tree.boscage"))
+    ...     again = boscage.load(path)
+    >>> again
+    TopDownTreeClassifier(max_leaf_nodes=2)
+    >>> again.predict([[0.2]]).tolist()
+    ['low']
     """
     model = read_model(path)
     estimator = _estimator(model, os.fspath(path))
@@ -275,7 +286,7 @@ def _with_parameters(cls: Any, model: Model, name: str) -> Any:
 
 
 def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Check a model file and list what it holds, in values that JSON can hold.
+    """Check a model file and describe its contents, as JSON-serialisable values.
 
     Parameters
     ----------
@@ -293,9 +304,20 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        If the content is not a sound model file.
+        If the file is not a valid model file.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from boscage import TopDownTreeClassifier
+    >>> from boscage.files import inspect
+    >>> tree = TopDownTreeClassifier(max_leaf_nodes=2).fit([[0.0], [1.0]], ["low", "high"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = inspect(tree.save(os.path.join(folder, "tree.boscage")))
+    >>> found["model"], found["classes"], found["leaves"]
+    ('TopDownTreeClassifier', ['high', 'low'], 2)
     """
     model = read_model(path)
     estimator = _estimator(model, os.fspath(path))
@@ -377,10 +399,7 @@ def _check_trees(model: Model) -> None:
 
 def model_bytes(model: Model) -> bytes:
     """Lay out the content of a model file."""
-    text, tensors = model_content(model)
-    data: bytes = to_safetensors(dict(sorted(tensors.items())), {METADATA_KEY: text})
-    check_header_size(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return data
+    return tensor_bytes(*model_content(model))
 
 
 def model_content(model: Model) -> tuple[str, Tensors]:

@@ -22,7 +22,7 @@ class Growth(Component):
 
 @register("growth", "best_first")
 class BestFirst(Growth):
-    """Split the leaf whose best test gains most (weight × drop) first: TopDown of Kearns and Mansour.
+    """Split the leaf with the largest weighted impurity decrease first: TopDown of Kearns and Mansour.
 
     References
     ----------
@@ -61,7 +61,7 @@ class HeaviestFirst(Growth):
 
 @register("growth", "depth_first")
 class DepthFirst(Growth):
-    """Finish the left branch before the right one. With ``max_leaf_nodes`` it would grow one long branch: refused.
+    """Finish the left branch before the right one; not with ``max_leaf_nodes``, which would leave one long branch.
 
     Examples
     --------

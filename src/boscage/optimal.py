@@ -19,6 +19,7 @@ from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.data.validation import Dataset, fit_data
 from boscage.engine.estimator import TreeClassifier
+from boscage.engine.grow import native_table
 from boscage.files import saveable
 from boscage.tree import LINEAR, Tree
 
@@ -38,9 +39,10 @@ _STOPPED = {
 
 @saveable
 class OptimalTreeClassifier(TreeClassifier):
-    r"""The axis-parallel tree of least weighted error plus leaf penalty, found by exhaustive search with bounds.
+    r"""Provably optimal decision tree: the least weighted error plus a penalty per leaf, by branch and bound.
 
-    Over all trees T of depth at most ``max_depth`` and all thresholds between values of the data it minimises
+    Over all axis-parallel trees T of depth at most ``max_depth``, with all thresholds between values of the data, it
+    minimises
 
     .. math:: \sum_i w_i\,[T(x_i) \ne y_i] \,/ \sum_i w_i + \alpha \cdot \mathrm{leaves}(T).
 
@@ -52,19 +54,20 @@ class OptimalTreeClassifier(TreeClassifier):
     Parameters
     ----------
     max_depth : int, default=4
-        Largest depth, 0 to 30 (the root has depth 0). The search grows steeply with it.
+        Maximum depth, 0 to 30 (the root has depth 0). The search time grows steeply with it.
     alpha : float, default=0.001
-        Penalty of a leaf on the error share, at least 0.
+        Penalty per leaf, in units of the error rate, at least 0.
     method : {"exact", "lookahead"}, default="exact"
         "exact" searches until it has a proof or meets a limit. "lookahead" is for data of any size: it tries many
         splits near the root, completes each tree by a greedy search that looks two levels ahead, solves the lowest
         levels exactly if they are small enough, and spends the same time again on the lower bound.
     time_limit : float or None, default=60
-        Seconds; None for no limit. When it is met the best tree so far is kept and a ConvergenceWarning tells the gap.
+        Time limit in seconds; None for no limit. When it is reached, the best tree found so far is kept, and a
+        ConvergenceWarning reports the gap.
     memory_limit : int, str or None, default=None
-        Bytes the search may take, or a text such as "500MB" or "2GiB"; None for no limit.
+        Maximum memory of the search in bytes, or a string such as "500MB" or "2GiB"; None for no limit.
     max_explored : int or None, default=None
-        Largest number of states (sets of rows) to explore, at least 1; None for no limit. With ``time_limit=None`` and
+        Maximum number of states (sets of rows) to explore, at least 1; None for no limit. With ``time_limit=None`` and
         one thread the result is then the same on every machine, proven or not.
     warm_start_tree : Tree, fitted tree classifier or None, default=None
         A tree with axis tests to start from: a better start shortens the search. The result does not depend on it.
@@ -73,19 +76,19 @@ class OptimalTreeClassifier(TreeClassifier):
         and keeps the best tree found so far, with a ConvergenceWarning and ``status_ == "interrupted"``. See
         :ref:`interrupting`.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, multiplied with the sample weights.
+        Class weights, multiplied by the sample weights.
     n_jobs : int or None, default=None
-        Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
+        Number of threads: None means 1, -1 means all cores. The fitted tree does not depend on it.
     verbose : bool or None, default=None
-        Best objective, lower bound and gap while searching: None shows them on a terminal when a fit takes longer
-        than two seconds, True always, False never.
+        Whether to show the best objective, the lower bound and the gap while searching: None shows them on a terminal
+        if the fit takes longer than two seconds, True always, False never.
 
     Attributes
     ----------
     tree_ : Tree
-        The fitted tree: flat read-only arrays. ``impurity`` is the error share of a node.
+        The fitted tree, as read-only arrays. ``impurity`` is the error rate of a node.
     objective_ : float
-        Error share + alpha × leaves of ``tree_``.
+        Error rate plus alpha times the number of leaves of ``tree_``.
     lower_bound_ : float
         No tree of this depth has a lower objective; equal to ``objective_`` if proven optimal.
     gap_ : float
@@ -94,14 +97,14 @@ class OptimalTreeClassifier(TreeClassifier):
         "optimal", "time_limit", "memory_limit", "max_explored", "interrupted" (Ctrl-C with ``on_interrupt="keep"``), or
         "heuristic" (method "lookahead" without a proof).
     n_nodes_explored_ : int
-        Sets of rows the search has looked at.
+        Number of sets of rows explored.
     classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
         As in every tree of this library.
 
     Notes
     -----
-    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
-    and :doc:`/running` for threads and interruption. Nothing is drawn at random.
+    X must be numeric, without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    and :doc:`/running` for threads and interruption. No random numbers are used.
 
     References
     ----------
@@ -153,16 +156,16 @@ class OptimalTreeClassifier(TreeClassifier):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> OptimalTreeClassifier:
-        """Search for the best tree.
+        """Search for the optimal tree.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
-            Rows; float32 and float64 are used as they are. NaN is refused: impute first.
+            Training rows; float32 and float64 are not converted. Impute missing values first.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -173,8 +176,8 @@ class OptimalTreeClassifier(TreeClassifier):
         if self.status_ in _STOPPED:
             reason = _STOPPED[self.status_].format(self)
             warnings.warn(
-                f"The tree is not proven optimal: {reason}. Its objective is {self.objective_:.6g}, no tree is better "
-                f"than {self.lower_bound_:.6g} (gap {self.gap_:.3g}).",
+                f"The tree is not proven optimal: {reason}. Its objective is {self.objective_:.6g}, the lower bound "
+                f"is {self.lower_bound_:.6g} (gap {self.gap_:.3g}).",
                 ConvergenceWarning,
                 stacklevel=2 + FRAMES,
             )
@@ -187,7 +190,7 @@ class OptimalTreeClassifier(TreeClassifier):
         data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False)
         warm = _as_start(self.warm_start_tree, data.X.shape[1])
         labels = np.unique(data.y, return_inverse=True)[1]
-        weights = None if data.weight is None else data.weight / data.weight.max()
+        weights = np.empty(0) if data.weight is None else data.weight / data.weight.max()
         settings = _core.OptimalSettings()
         settings.max_depth, settings.alpha = min(int(self.max_depth), _MAX_DEPTH), float(self.alpha)
         settings.exact, settings.threads = self.method == "exact", threads
@@ -196,8 +199,8 @@ class OptimalTreeClassifier(TreeClassifier):
         settings.keep_on_interrupt = self.on_interrupt == "keep"
         settings.time_limit = max(0.0, seconds - (time.monotonic() - start))
         with _BoundsLine(self.verbose) as line:
-            codes = labels.astype(np.int32)
-            found = _core.solve_optimal(data.X, codes, weights, settings, warm, line.callback)
+            target = _core.Target(labels.astype(np.int32), weights, int(labels.max()) + 1)
+            found = _core.solve_optimal(native_table(data.X), target, settings, warm, line.callback)
         tree = _tree_of(found, data)
         self._publish(data, tree_=tree, **self._certificate(tree, found))
 

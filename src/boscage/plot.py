@@ -59,10 +59,10 @@ def plot_tree(
 ) -> Any:
     """Draw a tree.
 
-    Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a
-    bar of class shares; its colour is that of the leading class, paler the more classes are mixed. Boxes of a tree of
-    numbers show their number, in a stronger colour the larger it is. Rows that pass the test go left. Lines are thicker
-    where more training weight goes.
+    Each box shows its test, or its class at a leaf, the number of training rows (their weight in soft trees), and a bar
+    of class fractions. Boxes are coloured by their majority class, and are paler the more classes are mixed; in
+    regression trees they show the predicted value, and are darker the larger it is. Rows that pass the test go left.
+    Lines are thicker where more training weight goes.
 
     Parameters
     ----------

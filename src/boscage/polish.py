@@ -28,7 +28,7 @@ _STEPS = 1500
 
 
 class Polish(Component):
-    r"""Joint refinement of a grown tree of linear tests.
+    r"""Joint optimisation of all tests and leaves of a grown tree with linear tests.
 
     Every test becomes logistic, every leaf a softmax. With :math:`s_v(x) = \sigma(\kappa\,(\theta_v\cdot x + b_v))` the
     probability of going right at node v, :math:`r_l(x)` the product of these along the path to leaf l and
@@ -37,43 +37,42 @@ class Polish(Component):
     .. math:: -\frac{1}{W} \sum_i w_i \log \sum_l r_l(x_i)\,V_{l,y_i} + \frac{l_2}{2} \sum_v \|\theta_v\|^2
 
     over standardised columns (the deviation taken as at least a tenth of the column's range), while κ goes from its
-    first to its last value. Tests begin at those of the grown tree, stretched so that the mean of \|θ·x + b\| over the
+    first to its last value. Tests begin at those of the grown tree, scaled so that the mean of \|θ·x + b\| over the
     rows of a node is 1.
 
     Parameters
     ----------
     mode : {"soft", "hard", "auto"}, default="soft"
-        "soft" keeps the routing logistic: a row is shared out among the leaves, and prediction averages them. "hard"
-        lets κ rise further, then makes every test hard again and counts the leaves afresh; the result is kept only if
-        it makes no more errors on the training rows than the grown tree, so the tree must not be grown out. "auto"
-        takes of none, "soft" and "hard" the one with the fewest errors on rows that were held out.
+        "soft" keeps the routing logistic: a row reaches every leaf with some probability, and prediction averages them.
+        "hard" increases κ further, then makes every test hard again and recomputes the leaves; the result is kept only
+        if it makes no more training errors than the grown tree, so it cannot improve a tree whose leaves are pure.
+        "auto" chooses between no polishing, "soft" and "hard" by the error on held-out rows.
     epochs : int or "auto", default="auto"
-        Passes over the rows, at least 1. "auto": 40, and more where that makes less than 1500 steps.
+        Passes over the rows, at least 1. "auto": 40, or more if that would be fewer than 1,500 steps.
     batch_size : int, default=256
-        Distinct rows of a step, at least 1.
+        Number of distinct rows per step, at least 1.
     learning_rate : float, default=0.01
-        Size of Adam's steps at the start, > 0; it falls to 0 along a cosine.
+        Initial step size of Adam, > 0; it decreases to 0 along a cosine.
     l2 : float, default=3e-4
         Strength of the penalty, at least 0. Without it polishing overfits.
     dropout : float, default=0.0
-        Share of the entries of a row, in [0, 0.9], that a step does not see: they stand at their column's mean, another
-        choice each time, and the others are stretched to make up for them. A second guard against overfitting, for
-        wide data.
+        Fraction of the entries of a row, in [0, 0.9], that are replaced by their column's mean in a step, chosen at
+        random for each step; the others are scaled up to compensate. It reduces overfitting on wide data.
     slope : float or "auto", default="auto"
         Last value of κ, > 0; the first is 2. "auto": 2 for "soft", 16 for "hard".
     time_limit : float or None, default=None
-        Seconds after which the tests are taken as they are, with a warning. What is found then depends on the machine.
+        Seconds after which refinement stops, with a warning. The result then depends on the speed of the machine.
 
     Notes
     -----
-    For numbers (squared error, hard families) a leaf is one number for each output, and L-BFGS over all rows takes the
-    place of Adam: tests are drawn to those of the grown tree by ``l2``, in units of the variance of y, ``epochs``
-    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises eightfold by stages. ``batch_size``
-    and ``learning_rate`` do not count; ``dropout`` and ``time_limit`` are refused.
+    In regression (squared error, hard split families), a leaf has one value for each output, and L-BFGS over all rows
+    replaces Adam: ``l2`` pulls the tests towards those of the grown tree, in units of the variance of y, ``epochs``
+    counts steps ("auto": up to 200), ``slope`` is the first κ, which "hard" raises in stages to eight times its value.
+    ``batch_size`` and ``learning_rate`` have no effect; ``dropout`` and ``time_limit`` are refused.
 
-    The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the rows of a leaf
-    are not kept: rows move between leaves. Equal rows are merged and the order of rows is drawn by their content, so a
-    row of weight 2 is the same as the row twice.
+    The cost is about that of 4·epochs products of the rows with the matrix of all tests. Limits on the size of leaves
+    may be exceeded, because rows move between leaves. Equal rows are merged and shuffled in an order that depends on
+    their content only, so a row with weight 2 is equivalent to the same row twice.
 
     Examples
     --------
@@ -156,7 +155,7 @@ class Polish(Component):
             found = _core.polish(*given)
         if found["timed_out"]:
             warnings.warn(
-                f"Polish: time_limit={self.time_limit} s was over after {len(found['losses'])} of {epochs} epochs. "
+                f"Polish: time_limit={self.time_limit} s ended it after {len(found['losses'])} of {epochs} epochs. "
                 "Pass a larger time_limit or None, or fewer epochs.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -179,7 +178,7 @@ class Polish(Component):
             )
         for name, without in (("dropout", 0.0), ("time_limit", None)):
             if getattr(self, name) != without:
-                self._refuse(name, f"{without!r}: it is for classes, and y holds numbers")
+                self._refuse(name, f"{without!r}: it is for classification, and y is numeric")
         slope = _FIRST_SLOPE if isinstance(self.slope, str) else float(self.slope)
         steps = None if isinstance(self.epochs, str) else int(self.epochs)
         found, values = polished(start, job, slope, steps, float(self.l2), harden=self.mode == "hard")

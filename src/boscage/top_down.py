@@ -23,21 +23,21 @@ __all__ = ["TopDownTreeClassifier", "TopDownTreeRegressor"]
 
 @saveable
 class TopDownTreeClassifier(BatchFits, TreeClassifier):
-    r"""Decision tree grown greedily, best-first by default, from interchangeable parts.
+    r"""Decision tree classifier, grown greedily from interchangeable parts.
 
-    The parts are a family of tests (``splits``), a criterion, an order of growth and a kind of leaf. Starting from one
-    leaf, each step splits the leaf whose best test has the largest weighted drop of impurity. This is the algorithm
-    TopDown_{F,G}(t) of Kearns and Mansour, with the drop
+    A tree is assembled from four parts: a split family (``splits``), a criterion, an order of growth and a leaf model.
+    Growth starts with a single leaf; each step splits the leaf whose best test gives the largest weighted impurity
+    decrease. This is the algorithm TopDown_{F,G}(t) of Kearns and Mansour, where a test decreases the impurity by
 
     .. math:: \Delta = w_l\,[\,G(\rho) - P\,G(Q/P) - (1-P)\,G((\rho-Q)/(1-P))\,]
 
-    where F is the family of tests, G the criterion, w_l the leaf's weight, ρ its class shares, P the share of its
-    weight that goes right and Q that share by class.
+    Here F is the split family, G the criterion, w_l the weight of the leaf, ρ its class fractions, P the fraction of
+    its weight that goes right, and Q the same fraction by class.
 
     Parameters
     ----------
     splits : str or SplitFamily, default="axis"
-        The family F of tests: "axis" (one column against a threshold), "oblique", "wodt", "oc1", "cart_lc", "co2",
+        The split family F: "axis" (one column against a threshold), "oblique", "wodt", "oc1", "cart_lc", "co2",
         "hhcart" (a linear combination of columns), "stochastic" (linear tests that route by probability), or an object
         from :mod:`boscage.splits`.
     criterion : str, Criterion or callable, default="gini"
@@ -46,47 +46,47 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
-        What a leaf predicts: "frequency" (its class fractions), "majority" (one class) or "linear" (by a logistic
-        model).
+        What a leaf predicts: "frequency" (its class fractions), "majority" (one class) or "linear" (a logistic model).
     max_leaf_nodes : int or None, default=None
-        Largest number of leaves, at least 1.
+        Maximum number of leaves, at least 1.
     max_depth : int or None, default=None
-        Largest depth, at least 1 (the root has depth 0).
+        Maximum depth, at least 1 (the root has depth 0).
     min_samples_leaf : int or float, default=1
-        Rows a leaf must hold: a number of rows, or a fraction of all rows in (0, 1).
+        Minimum number of rows in a leaf, or a fraction of all rows in (0, 1).
     min_samples_split : int or float, default=2
-        Rows a node must hold to be split: a number of rows, at least 2, or a fraction of all rows in (0, 1]. In a
-        soft tree every row that can reach a node counts as one of its rows.
+        Minimum number of rows in a node that is split, at least 2, or a fraction of all rows in (0, 1]. In a soft tree,
+        every row that can reach a node counts.
     min_weight_fraction_leaf : float, default=0.0
-        Share of the total weight a leaf must hold, in [0, 0.5].
+        Minimum fraction of the total weight in a leaf, in [0, 0.5].
     min_impurity_decrease : float, default=0.0
-        A split must lower the weighted impurity by at least so much, in scikit-learn's scale.
+        Minimum decrease of the weighted impurity by a split, computed as in scikit-learn.
     max_features : int, float, "sqrt", "log2" or None, default=None
-        Columns searched at each node, drawn at random (``splits="axis"`` only): a number of columns, a fraction of
-        them in (0, 1], their square root or logarithm; None searches all. Columns that are constant in the node do
-        not count, and the search goes on until a valid split is found.
+        Number of columns to search at each node, chosen at random (``splits="axis"`` only): a number, a fraction in (0,
+        1], the square root or the logarithm of the number of columns; None searches all. Columns that are constant in
+        the node do not count, and the search goes on until a valid split is found.
     ccp_alpha : float, default=0.0
-        Strength of minimal cost-complexity pruning, at least 0.
+        Complexity parameter of minimal cost-complexity pruning, at least 0.
     polish : None, "soft", "hard", "auto" or Polish, default=None
-        Joint refinement of all tests and leaves after growing, for linear families only: keeping logistic routing,
-        hardened again, or of none, "soft" and "hard" what errs least on held-out rows.
+        Joint optimisation of all tests and leaves after growing, for linear split families only: "soft" keeps logistic
+        routing, "hard" makes the tests hard again, "auto" chooses between none, "soft" and "hard" by the error on
+        held-out rows.
     categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
         Columns whose values are categories: "from_dtype" takes the category, string and bool columns of tables, None
         takes none, a list names them. See :doc:`/categories`.
     class_weight : dict, "balanced" or None, default=None
-        Weight of each class, multiplied with the sample weights.
+        Class weights, multiplied by the sample weights.
     n_jobs : int or None, default=None
-        Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
+        Number of threads: None means 1, -1 means all cores. The fitted tree does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of what is drawn at random: the searches of other families than "axis", and the columns of
-        ``max_features``.
+        Seed of the random number generator, which is used by all split families except "axis", and by ``max_features``.
     verbose : bool or None, default=None
-        None shows a progress bar on a terminal when a fit takes longer than two seconds, True always, False never.
+        Whether to show a progress bar: None shows it on a terminal if the fit takes longer than two seconds, True
+        always, False never.
 
     Attributes
     ----------
     tree_ : Tree
-        The fitted tree: flat read-only arrays.
+        The fitted tree, as read-only arrays.
     classes_ : ndarray of shape (K,)
         The class labels.
     n_classes_ : int
@@ -94,14 +94,15 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if they are all strings.
+        Column names seen in ``fit``, if all of them are strings.
     feature_importances_ : ndarray of shape (d,)
-        Share of each column in the total drop of impurity.
+        Impurity-based importance of each column.
     trajectory_ : structured ndarray
-        ``node``, ``potential`` (G of the tree, 1 for two equal classes) and ``error`` on the training data: before
-        any split (node -1), then after each split.
+        Progress on the training data, before any split (node -1) and after each split: ``node``, ``potential``
+        (weighted mean impurity of the leaves, scaled to 1 for two equal classes) and ``error``.
     reading_ : Reading
-        ``passes`` over the source, ``rows`` in each and ``bytes_read`` in all; only after :meth:`fit_batches`.
+        Number of ``passes`` over the source, ``rows`` per pass and total ``bytes_read``; only after
+        :meth:`fit_batches`.
 
     Notes
     -----
@@ -179,12 +180,12 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Rows; float32, float64 and CSR matrices are used as they are. A sparse matrix gives the same tree as the
-            same numbers in a dense array; it goes with every family, but not with categories or ``Axis(max_bins=...)``.
+            Training rows; float32, float64 and CSR matrices are not converted. A sparse matrix gives the same tree as a
+            dense array. Every split family accepts sparse matrices, but not with categories or ``Axis(max_bins=...)``.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -197,70 +198,72 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
 
 @saveable
 class TopDownTreeRegressor(BatchFits, TreeRegressor):
-    r"""Regression tree grown greedily, best-first by default, from interchangeable parts.
+    r"""Regression tree, grown greedily from interchangeable parts.
 
-    The parts and their meaning are those of :class:`TopDownTreeClassifier`; only criteria and leaves are made for
-    numbers. Starting from one leaf, each step splits the leaf whose best test has the largest weighted drop of
-    impurity. For squared error the impurity of a node is the variance of y in it and the drop of a test is
+    The parts are those of :class:`TopDownTreeClassifier`, with criteria and leaves for regression. Growth starts with a
+    single leaf; each step splits the leaf whose best test gives the largest weighted impurity decrease. For squared
+    error the impurity of a node is the variance of y in it, and a test decreases it by
 
     .. math:: \Delta = w_l\,P\,(1-P)\,(\mu_R - \mu_L)^2
 
-    where w_l is the leaf's weight, P the share of it that goes right and μ the means of y on both sides.
+    Here w_l is the weight of the leaf, P the fraction of it that goes right, and μ_L and μ_R are the means of y on both
+    sides.
 
     Parameters
     ----------
     splits : str or SplitFamily, default="axis"
-        The family of tests: "axis" (one column against a threshold), or a family of linear tests that takes numbers as
-        targets; see :doc:`/regression`.
+        The split family: "axis" (one column against a threshold), or a family of linear tests that supports regression;
+        see :doc:`/regression`.
     criterion : str or Criterion, default="squared_error"
         "squared_error", "absolute_error", "poisson", or an object: ``Quantile(q)``, ``Gamma()``, ``Tweedie(power)``.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="constant"
-        What a leaf predicts: "constant" (the number that the criterion asks for: the mean of y, for absolute error the
-        median, for ``Quantile(q)`` the q-quantile), "mean", "median" or "linear" (by a ridge regression, see
+        What a leaf predicts: "constant" (the value that minimises the criterion: the mean of y, for absolute error the
+        median, for ``Quantile(q)`` the q-quantile), "mean", "median" or "linear" (a ridge regression, see
         :class:`boscage.leaves.RidgeLeaf`).
     max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf
         As in :class:`TopDownTreeClassifier`.
     min_impurity_decrease : float, default=0.0
-        A split must lower the weighted impurity by at least so much, in units of the criterion: of squares of y for
-        squared error.
+        Minimum decrease of the weighted impurity by a split, in units of the criterion (for squared error, the square
+        of the unit of y).
     max_features : int, float, "sqrt", "log2" or None, default=None
-        Columns searched at each node, drawn at random, as in :class:`TopDownTreeClassifier`.
+        Number of columns to search at each node, chosen at random, as in :class:`TopDownTreeClassifier`.
     ccp_alpha : float, default=0.0
-        Strength of minimal cost-complexity pruning, at least 0, in units of the criterion.
+        Complexity parameter of minimal cost-complexity pruning, at least 0, in units of the criterion.
     polish : None, "soft", "hard", "auto" or Polish, default=None
-        Joint refinement of all tests and leaves after growing, for hard linear families and squared error; see
+        Joint optimisation of all tests and leaves after growing, for hard linear split families and squared error; see
         :class:`boscage.Polish`.
     categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
         Columns whose values are categories. See :doc:`/categories`.
     n_jobs : int or None, default=None
-        Threads: None means 1, -1 all cores. The fitted tree does not depend on it.
+        Number of threads: None means 1, -1 means all cores. The fitted tree does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of what is drawn at random.
+        Seed of the random number generator.
     verbose : bool or None, default=None
-        None shows a progress bar on a terminal when a fit takes longer than two seconds, True always, False never.
+        Whether to show a progress bar: None shows it on a terminal if the fit takes longer than two seconds, True
+        always, False never.
 
     Attributes
     ----------
     tree_ : Tree
-        The fitted tree: flat read-only arrays. ``tree_.value`` holds numbers in units of y.
+        The fitted tree, as read-only arrays. ``tree_.value`` is in the units of y.
     n_outputs_ : int
-        Numbers predicted for a row.
+        Number of outputs.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if they are all strings.
+        Column names seen in ``fit``, if all of them are strings.
     feature_importances_ : ndarray of shape (d,)
-        Share of each column in the total drop of impurity.
+        Impurity-based importance of each column.
     trajectory_ : structured ndarray
-        ``node``, ``potential`` (mean impurity of the leaves divided by that of the root; for squared error the share of
-        the variance that is not explained) and ``error`` (the mean impurity itself; for squared error the mean
-        squared error of one mean in each leaf): before any split (node -1), then after each split.
+        Progress on the training data, before any split (node -1) and after each split: ``node``, ``potential`` (mean
+        impurity of the leaves divided by that of the root; for squared error, the fraction of unexplained variance) and
+        ``error`` (the mean impurity itself; for squared error, the mean squared error of constant leaves).
 
     Notes
     -----
-    y of shape (n, m) gives a tree with m numbers in each leaf (squared error only). See :doc:`/regression` for
+    With y of shape (n, m), the tree has m outputs (squared error only). See :doc:`/regression` for
     criteria and linear leaves, and :doc:`/weights` for sample weights.
 
     References
@@ -333,11 +336,11 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Rows; float32, float64 and CSR matrices are used as they are.
+            Training rows; float32, float64 and CSR matrices are not converted.
         y : array-like of shape (n,) or (n, m)
-            Numbers, at most 1e300 in size, without NaN.
+            Target values: finite, and at most 1e300 in absolute value.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------

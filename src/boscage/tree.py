@@ -202,7 +202,7 @@ _OPTIONAL_NODE_ARRAYS: tuple[tuple[str, int, np.dtype[Any]], ...] = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tree(Record):
-    """A decision tree of n nodes over d columns, for K classes or K numbers.
+    """A decision tree of n nodes over d columns, for K classes or K outputs.
 
     Node 0 is the root and children have larger numbers than their parent. Arrays are taken over without a copy
     where their type allows, and shown read-only; call :meth:`check` on a tree that was not made by a learner.
@@ -217,7 +217,7 @@ class Tree(Record):
     threshold : float64 array of shape (n,)
         Axis test: left if x ≤ threshold. Linear test: right if w·x > threshold. 0 elsewhere.
     value : float64 array of shape (n, K)
-        Class fractions of the training weight at every node; with ``target="numbers"`` the numbers predicted there.
+        Weighted class fractions at every node; with ``target="numbers"``, the values predicted there.
     n_node_samples : int64 array of shape (n,)
         Training rows at the node (for soft routing: rows that can reach it).
     weighted_n_node_samples : float64 array of shape (n,)
@@ -322,14 +322,14 @@ class Tree(Record):
 
     @property
     def n_outputs(self) -> int:
-        """Number of columns K of ``value``: classes, or numbers predicted for a row."""
+        """Number of columns K of ``value``: classes or outputs."""
         return int(self.value.shape[1])
 
     @property
     def n_classes(self) -> int:
-        """Number of classes K; a tree of numbers has none and raises a ValueError."""
+        """Number of classes K; a regression tree has none and raises a ValueError."""
         if self.target != "classes":
-            raise ValueError("This tree predicts numbers and has no classes. Use n_outputs.")
+            raise ValueError("This is a regression tree, which has no classes. Use n_outputs.")
         return self.n_outputs
 
     @property
@@ -391,7 +391,7 @@ class Tree(Record):
 
     @property
     def leaf_proba(self) -> Floats:
-        """Class probabilities that each leaf hands out, leaves in node order (leaf models left aside)."""
+        """Class probabilities of each leaf, in node order, ignoring leaf models."""
         if self.leaf_value is not None:
             return self.leaf_value
         fractions: Floats = self.value[self.leaves]
@@ -468,7 +468,7 @@ class Tree(Record):
         return explain(self, row, **names, decimals=decimals, max_terms=max_terms, units=units)
 
     def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
-        """Begin to change the tree; see :class:`boscage.edit.TreeEdit`.
+        """Start editing the tree; see :class:`boscage.edit.TreeEdit`.
 
         Parameters
         ----------
@@ -501,7 +501,7 @@ class Tree(Record):
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
     ) -> Any:
-        """Show the interactive page: inside a notebook, else in the browser.
+        """Show the interactive page in the notebook or, outside a notebook, in a browser.
 
         Parameters
         ----------
@@ -542,7 +542,7 @@ class Tree(Record):
         return tree_html(self)
 
     def check(self) -> None:
-        """Verify every promise of the arrays.
+        """Check that the arrays are valid and consistent.
 
         Raises
         ------

@@ -77,7 +77,7 @@ nb::dict grow_axis(const Table& X, const Target& target, const GrowthSpec& spec,
                    int64_t max_bins, int64_t max_features) {
   const AnyCriterion& criterion = spec.criterion;
   Limits limits = spec.limits;
-  if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
+  check_rows(X, target);
   if (is_of_numbers(criterion) != target.is_numbers())
     throw std::invalid_argument("the criterion is not one of this target");
   Grown tree;

@@ -2,8 +2,10 @@
 #include "families/mixed/mixed.hpp"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <ranges>
 
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
@@ -21,37 +23,21 @@ constexpr size_t kShortWork = 1 << 12;
 // Where the codes of each column begin, and the codes.
 using Codes = std::pair<In1<int64_t>, In1<double>>;
 
-mixed::Finder make_finder(const std::string& name) {
-  if (name == "wodt") return mixed::Finder::wodt;
-  if (name == "ridge") return mixed::Finder::ridge;
-  if (name == "axis") return mixed::Finder::axis;
-  throw std::invalid_argument("unknown finder: " + name);
-}
-
 nb::dict grow_mixed(const Table& X, const Target& target, const GrowthSpec& spec, const mixed::Options& options,
                     const In1<int64_t>& n_categories, const Codes& codes) {
-  if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
-  mixed::Data data{X.rows,
-                   view(n_categories),
-                   {view(codes.first), view(codes.second)},
-                   {},
-                   {},
-                   {},
-                   target.classes,
-                   spec.criterion,
-                   spec.limits,
-                   options};
+  check_rows(X, target);
+  mixed::Data data{
+      X.rows, view(n_categories), {view(codes.first), view(codes.second)}, {}, {}, target, spec.criterion, spec.limits,
+      options};
   Limits limits = spec.limits;
   if (is_of_numbers(data.criterion) != target.is_numbers())
     throw std::invalid_argument("the criterion is not one of this target");
   Grown tree;
   run(X.numbers <= kShortWork, spec.progress, [&](Control& control) {
-    std::vector<uint32_t> used;
-    data.weighted.resize(X.count);
-    for (uint32_t row = 0; row < data.weighted.size(); ++row) {
-      data.weighted[row] = {target.weight_of(row), target.is_numbers() ? 0 : static_cast<uint32_t>(target.label[row])};
-      if (data.weighted[row].weight > 0) used.push_back(row);
-    }
+    const auto counts = [&](uint32_t row) { return target.weight_of(row) > 0; };
+    const auto all = std::views::iota(0U, static_cast<uint32_t>(X.count));
+    std::vector<uint32_t> used(to_size(std::ranges::count_if(all, counts)));
+    std::ranges::copy_if(all, used.begin(), counts);
     if (used.empty()) throw std::invalid_argument("no row has weight.");
     Pool pool(spec.threads);
     mixed::fill_columns(data, used, control);
@@ -79,18 +65,21 @@ nb::dict grow_mixed(const Table& X, const Target& target, const GrowthSpec& spec
 }  // namespace
 
 void bind_mixed(nb::module_& module) {
+  nb::enum_<mixed::Finder>(module, "Finder", "Who makes an offer to a node.")
+      .value("wodt", mixed::Finder::wodt)
+      .value("ridge", mixed::Finder::ridge)
+      .value("axis", mixed::Finder::axis);
   nb::class_<mixed::Options>(module, "MixedOptions", "What the nodes of a tree of a forest are offered.")
-      .def(
-          "__init__",
-          [](mixed::Options* self, double axis_share, const std::vector<std::string>& finders, int64_t axis_columns,
-             int64_t linear_columns, double l2, double super_classes, int max_iter, int64_t max_rows, uint64_t seed) {
-            mixed::Options options{axis_share, {},       axis_columns, linear_columns, l2, super_classes,
-                                   max_iter,   max_rows, seed};
-            for (const std::string& name : finders) options.finders.push_back(make_finder(name));
-            new (self) mixed::Options(std::move(options));
-          },
-          nb::arg("axis_share"), nb::arg("finders"), nb::arg("axis_columns"), nb::arg("linear_columns"), nb::arg("l2"),
-          nb::arg("super_classes"), nb::arg("max_iter"), nb::arg("max_rows"), nb::arg("seed"));
+      .def(nb::init<>())
+      .def_rw("axis_share", &mixed::Options::axis_share)
+      .def_rw("finders", &mixed::Options::finders)
+      .def_rw("axis_columns", &mixed::Options::axis_columns)
+      .def_rw("linear_columns", &mixed::Options::linear_columns)
+      .def_rw("l2", &mixed::Options::l2)
+      .def_rw("super_classes", &mixed::Options::super_classes)
+      .def_rw("max_iter", &mixed::Options::max_iter)
+      .def_rw("max_rows", &mixed::Options::max_rows)
+      .def_rw("seed", &mixed::Options::seed);
   module.def("grow_mixed", &grow_mixed, nb::arg("X"), nb::arg("target"), nb::arg("spec"), nb::arg("options"),
              nb::arg("n_categories").noconvert(), nb::arg("codes").noconvert());
 }

@@ -33,9 +33,9 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
               ColumnScale scale = ColumnScale::standard) {
   const Target& target = problem.target;
   const GrowthSpec& spec = problem.spec;
-  if (is_of_numbers(spec.criterion) != target.is_numbers() || target.outputs > 1)
+  if (is_of_numbers(spec.criterion) != target.is_numbers())
     throw std::invalid_argument("the criterion is not one of this target");
-  if (static_cast<int64_t>(X.count) != target.rows()) throw std::invalid_argument("X and y differ in length.");
+  check_rows(X, target);
   Grown tree;
   Scaling scaling;
   int64_t columns = 0;
@@ -44,24 +44,12 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
     NodeRows rows(target, spec.criterion);
     scaling = make_scaling(X.rows, target.weight, pool, control);
     if (scale == ColumnScale::range) scale_by_range(X.rows, target.weight, control, scaling);
-    ObliqueData data{X.rows,
-                     std::move(scaling),
-                     {},
-                     target.classes,
-                     spec.criterion,
-                     spec.limits,
-                     problem.lookahead,
-                     problem.linear_only,
-                     deadline,
-                     rows.numbers()};
+    ObliqueData data{
+        X.rows,   std::move(scaling), target, spec.criterion, spec.limits, problem.lookahead, problem.linear_only,
+        deadline, rows.numbers()};
     const Side root = rows.total();
-    if (root.numbers) {
+    if (root.numbers)
       data.limits.min_drop = in_units(spec.criterion, data.limits.min_drop, -root.numbers->grid->exponent);
-    } else {
-      data.weighted.resize(X.count);
-      for (uint32_t row = 0; row < data.weighted.size(); ++row)
-        data.weighted[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
-    }
     Grower grower(root, data.limits, spec.order);
     grow_oblique(grower, data, rows, family, pool, control);
     tree = flatten(grower, spec.criterion);
@@ -118,11 +106,13 @@ nb::tuple soft_objective(const Strided2<T>& X, const Target& target, double l2, 
   const Scaling identity{std::vector<double>(d, 0.0), std::vector<double>(d, 1.0), std::vector<double>(d, 1.0)};
   std::vector<uint32_t> rows(X.shape(0));
   std::vector<WeightedRow> weighted(X.shape(0));
-  SoftNumbers numbers;
+  SoftNumbers numbers(to_size(target.outputs));
   for (uint32_t i = 0; i < rows.size(); ++i) {
     rows[i] = i;
     weighted[i] = {target.weight_of(i), target.is_numbers() ? 0U : static_cast<uint32_t>(target.label[i])};
-    if (target.is_numbers()) numbers.add(target.weight_of(i), target.number[i]);
+    numbers.add_row(target.weight_of(i));
+    for (size_t j = 0; j < numbers.outputs(); ++j)
+      numbers.add(target.weight_of(i), j, target.number[i * numbers.outputs() + j]);
   }
   numbers.finish();
   Pool pool(threads);
@@ -130,8 +120,9 @@ nb::tuple soft_objective(const Strided2<T>& X, const Target& target, double l2, 
   Pool* inner = threads > 1 ? &pool : nullptr;
   std::vector<uint32_t> columns(d);
   for (uint32_t j = 0; j < d; ++j) columns[j] = j;
-  DenseEntropy objective(matrix, identity, rows, columns, weighted, target.is_numbers() ? 2 : target.classes, l2, inner,
-                         control, target.is_numbers() ? &numbers : nullptr);
+  DenseEntropy objective(matrix, identity, rows, columns, weighted,
+                         target.is_numbers() ? 2 * target.outputs : target.classes, l2, inner, control,
+                         target.is_numbers() ? &numbers : nullptr);
   const double value = objective.value(view(theta));
   const auto gradient = objective.gradient();
   return nb::make_tuple(value, give(std::vector<double>(gradient.begin(), gradient.end())));

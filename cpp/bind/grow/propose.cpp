@@ -20,7 +20,7 @@ struct Session {
   ProposalGrower grower;
 
   const Node& known(int32_t node) const {
-    if (node < 0 || to_size(node) >= grower.grower().size()) throw std::out_of_range("no such node");
+    if (node < 0 || node >= grower.grower().size()) throw std::out_of_range("no such node");
     return grower.grower().node(node);
   }
 };

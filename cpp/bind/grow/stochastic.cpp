@@ -29,8 +29,8 @@ st::Scale make_scale(const std::string& name) {
 
 std::shared_ptr<const NumberFacts> number_facts(const NumberRange& range, const AnyCriterion& criterion) {
   if (range.outputs.empty()) return nullptr;
-  if (range.outputs.size() != 1 || !std::holds_alternative<SquaredError>(criterion))
-    throw std::invalid_argument("stochastic tests know numbers of one output and squared error only.");
+  if (!std::holds_alternative<SquaredError>(criterion))
+    throw std::invalid_argument("tests that are found by soft sums know squared error only.");
   auto facts = std::make_shared<NumberFacts>();
   facts->outputs = range.outputs;
   facts->grid = range.grid(criterion);
@@ -42,7 +42,10 @@ std::vector<double> values_of(const Target& target, const NumberFacts* numbers) 
   if (numbers == nullptr) return values;
   const NumberGrid& grid = *numbers->grid;
   values.reserve(target.number.size());
-  for (const double y : target.number) values.push_back(std::clamp(grid.scaled(y - grid.outputs[0].centre), -1.0, 1.0));
+  for (size_t i = 0; i < target.number.size(); ++i) {
+    const double centre = grid.outputs[i % grid.outputs.size()].centre;
+    values.push_back(std::clamp(grid.scaled(target.number[i] - centre), -1.0, 1.0));
+  }
   return values;
 }
 
@@ -74,7 +77,12 @@ struct FramedRows {
 
   FramedRows(const Rows& X, const Settings& settings, Pool& pool, const Control& control)
       : numbers(values_of(settings.target, settings.numbers.get())) {
-    rows = {X, settings.target.label, settings.target.weight, settings.target.classes, numbers};
+    rows = {X,
+            settings.target.label,
+            settings.target.weight,
+            settings.target.classes,
+            numbers,
+            std::max(settings.target.outputs, 1)};
     st::FrameSettings how = settings.frame;
     st::Range range;
     if (how.scale == st::Scale::standard) {

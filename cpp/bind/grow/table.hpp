@@ -1,8 +1,11 @@
 // The user's rows, dense or CSR, as growth in memory borrows them: the arrays must outlive it.
 #pragma once
 
+#include <stdexcept>
+
 #include "bind/bound_predictor.hpp"
 #include "data/table.hpp"
+#include "data/target.hpp"
 
 namespace boscage::bind {
 
@@ -17,5 +20,9 @@ struct Table {
 
   int64_t columns() const { return data.columns(); }
 };
+
+inline void check_rows(const Table& X, const Target& target) {
+  if (X.data.size() != target.rows()) throw std::invalid_argument("X and y differ in length.");
+}
 
 }  // namespace boscage::bind

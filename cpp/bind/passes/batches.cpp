@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <cmath>
+
 #include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
@@ -72,12 +74,20 @@ nb::tuple survey(const Strided2<T>& X, int threads) {
                         found.has_infinity);
 }
 
+// The frame of columns with these shifts and factors; both arrays are empty where columns stay as they are.
+st::Frame make_frame(int64_t columns, const st::FrameSettings& settings, const In1<double>& shift,
+                     const In1<double>& factor) {
+  if (columns < 1 || shift.size() != factor.size() || (shift.size() != 0 && signed_size(shift) != columns))
+    throw std::invalid_argument("shift and factor need one number per column.");
+  return st::assemble(columns, settings, copy(shift), copy(factor), false);
+}
+
 // A pass on the side of the rows.
 class StochasticPass {
  public:
   StochasticPass(const st::FrameSettings& frame, const ShiftScale& scaling, int64_t columns, int32_t classes,
                  const NumberRange& range, const StochasticRoute& route)
-      : frame_(st::assemble(columns, frame, copy(scaling.first), copy(scaling.second), false)),
+      : frame_(make_frame(columns, frame, scaling.first, scaling.second)),
         shape_{classes, columns, number_facts(range, SquaredError{})} {
     const auto& [weights, links, cuts, flags, rows_of_means] = route;
     const In2<double>& means = rows_of_means;
@@ -105,6 +115,8 @@ class StochasticPass {
       step.division.sum_left = flags(i, 0) != 0;
       step.division.sum_right = flags(i, 1) != 0;
       step.is_wanted = flags(i, 2) != 0;
+      if (!step.is_wanted && (step.division.sum_left || step.division.sum_right))
+        throw std::invalid_argument("a step of a pass sums a side that is not wanted.");
       step.left = links(i, 0);
       step.right = links(i, 1);
       for (const int32_t next : {step.left, step.right})
@@ -118,7 +130,8 @@ class StochasticPass {
   Parts sums(const Strided2<T>& X, const Target& target, int64_t first_block, int threads) {
     if (static_cast<int64_t>(X.shape(1)) != shape_.columns || target.rows() != static_cast<int64_t>(X.shape(0)))
       throw std::invalid_argument("X has not the columns of the pass, or y not its rows.");
-    if (target.is_numbers() != (shape_.numbers != nullptr))
+    if (target.is_numbers() != (shape_.numbers != nullptr) ||
+        (target.is_numbers() && target.outputs != shape_.outputs()))
       throw std::invalid_argument("y is not as the pass knows it.");
     check_labels(target.label, shape_.classes);
     const std::vector<double> values = values_of(target, shape_.numbers.get());
@@ -127,7 +140,8 @@ class StochasticPass {
         target.label,
         target.weight,
         shape_.classes,
-        values};
+        values,
+        shape_.outputs()};
     std::vector<st::RouteSums<T>> adders(to_size(threads), st::RouteSums<T>(route_, frame_, shape_));
     const int64_t first_row = first_block * kBlockRows;
     return sum_over(X, first_block, route_.size(shape_), threads,
@@ -148,7 +162,7 @@ class StochasticGrowth {
   StochasticGrowth(const StochasticSettings& settings, const In1<double>& shift, const In1<double>& factor,
                    int64_t columns, int64_t rows)
       : settings_(settings),
-        growth_(st::assemble(columns, settings.frame, copy(shift), copy(factor), false),
+        growth_(make_frame(columns, settings.frame, shift, factor),
                 {settings.target.classes, columns, settings.numbers}, rows, settings.spec.criterion,
                 settings.grow.solve, settings.spec.limits, settings.spec.order) {}
 
@@ -275,7 +289,13 @@ void bind_batches(nb::module_& module) {
           [](NumberRange* self, const In1<double>& low, const In1<double>& high, double weight, bool whole_weights) {
             if (low.size() != high.size()) throw std::invalid_argument("low and high differ in length.");
             Outputs outputs(low.size());
-            for (size_t j = 0; j < low.size(); ++j) outputs[j] = {low.data()[j], high.data()[j]};
+            for (size_t j = 0; j < low.size(); ++j) {
+              outputs[j] = {low.data()[j], high.data()[j]};
+              if (!std::isfinite(outputs[j].low) || !std::isfinite(outputs[j].high) || outputs[j].low > outputs[j].high)
+                throw std::invalid_argument("the range of an output is not one of finite numbers.");
+            }
+            if (low.size() != 0 && !(weight > 0 && std::isfinite(weight)))
+              throw std::invalid_argument("the weight of the rows must be positive and finite.");
             new (self) NumberRange{std::move(outputs), weight, whole_weights};
           },
           nb::arg("low").noconvert(), nb::arg("high").noconvert(), nb::arg("weight"), nb::arg("whole_weights"));

@@ -29,8 +29,10 @@ Matrix<T> matrix_of(const Strided2<T>& X) {
 
 template <class T>
 BinEdges<T> edges_of(const In1<int64_t>& start, const In1<T>& last, const Strided2<T>& X) {
-  if (start.size() != X.shape(1) + 1 || start.data()[X.shape(1)] != signed_size(last))
+  if (start.size() != X.shape(1) + 1 || start.data()[0] != 0 || start.data()[X.shape(1)] != signed_size(last))
     throw std::invalid_argument("the edges of bins do not fit the columns.");
+  for (size_t j = 0; j < X.shape(1); ++j)
+    if (start.data()[j] >= start.data()[j + 1]) throw std::invalid_argument("a column has no place for its bins.");
   return {{start.data(), start.data() + start.size()}, {last.data(), last.data() + last.size()}};
 }
 
@@ -41,7 +43,7 @@ std::vector<uint8_t> categories_of(const BinEdges<T>& edges, int32_t column, con
   const int64_t begin = start.data()[step], end = start.data()[step + 1];
   const auto at = to_size(column);
   const int64_t bytes = (edges.start[at + 1] - edges.start[at] - 1 + 7) / 8;
-  if (begin < 0 || end > signed_size(bits) || (end != begin && end - begin != bytes))
+  if (begin < 0 || end < begin || end > signed_size(bits) || (end != begin && end - begin != bytes))
     throw std::invalid_argument("the categories of a pass do not fit together.");
   return {bits.data() + begin, bits.data() + end};
 }
@@ -61,12 +63,18 @@ std::vector<BinStep> steps_of(const BinEdges<T>& edges, const AxisRoute& route) 
     steps[i].missing_left = missing_left.data()[i] != 0;
     if (steps[i].feature < 0 || steps[i].feature >= edges.columns())
       throw std::invalid_argument("a step of a pass has no column.");
+    const auto column = to_size(steps[i].feature);
+    if (steps[i].position < 0 || steps[i].position > edges.start[column + 1] - edges.start[column])
+      throw std::invalid_argument("a step of a pass cuts behind the last bin.");
     steps[i].categories = categories_of(edges, steps[i].feature, category_start, category_bits, i);
     for (size_t side = 0; side < 2; ++side) {
       steps[i].step[side] = next(i, side);
       steps[i].histogram[side] = histogram(i, side);
       if (next(i, side) != -1 && (next(i, side) <= static_cast<int32_t>(i) || next(i, side) >= static_cast<int32_t>(n)))
         throw std::invalid_argument("a step of a pass leads nowhere.");
+      // Each side of a step has one histogram at most, and they are numbered.
+      if (histogram(i, side) < -1 || histogram(i, side) >= static_cast<int64_t>(2 * n))
+        throw std::invalid_argument("a step of a pass has no histogram.");
     }
   }
   return steps;

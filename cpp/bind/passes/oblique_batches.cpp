@@ -7,6 +7,7 @@
 #include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/grow/grow.hpp"
+#include "bind/grow/stochastic.hpp"
 #include "bind/grow/target.hpp"
 #include "bind/passes/parts.hpp"
 #include "bind/run.hpp"
@@ -34,19 +35,29 @@ LabelledRows<T> labelled_rows(const Strided2<T>& X, const Target& target) {
   check_labels(target.label, target.classes);
   const Matrix<T> matrix{X.data(), static_cast<int64_t>(X.shape(0)), static_cast<int64_t>(X.shape(1)), X.stride(0),
                          X.stride(1)};
-  return {matrix, target.label, target.weight};
+  return {matrix, target.label, target.weight, target.number};
+}
+
+// Of numbers the weight, a sum for each output and a report, of classes their weights.
+size_t sums_of(const Target& target, const NumberFacts* numbers) {
+  if (target.is_numbers() != (numbers != nullptr) ||
+      (numbers != nullptr && to_size(target.outputs) != numbers->outputs.size()))
+    throw std::invalid_argument("y is not as the pass knows it.");
+  return target.is_numbers() ? to_size(target.outputs) + 2 : to_size(target.classes);
 }
 
 template <class T>
-Parts sum_columns(const Strided2<T>& X, const Target& target, const In1<double>& shift, const In1<double>& per_unit,
-                  int64_t first_block, int threads) {
+Parts sum_columns(const Strided2<T>& X, const Target& target, const std::tuple<In1<double>, In1<double>>& units,
+                  const NumberRange& range, int64_t first_block, int threads) {
   const auto rows = labelled_rows(X, target);
+  const auto& [shift, per_unit] = units;
+  const auto numbers = number_facts(range, SquaredError{});
   if (shift.size() != X.shape(1) || per_unit.size() != X.shape(1))
     throw std::invalid_argument("shift and per_unit need one number per column.");
-  const size_t size = 3 * X.shape(1) + to_size(target.classes);
-  return sum_over(X, first_block, size, threads, [&](int64_t begin, int64_t end, int, double* out) {
-    add_columns(rows, begin, end, view(shift), view(per_unit), out);
-  });
+  const size_t size = 3 * X.shape(1) + sums_of(target, numbers.get());
+  const ColumnUnits how{view(shift), view(per_unit), numbers.get()};
+  return sum_over(X, first_block, size, threads,
+                  [&](int64_t begin, int64_t end, int, double* out) { add_columns(rows, begin, end, how, out); });
 }
 
 Wanted make_wanted(uint8_t code) {
@@ -58,12 +69,13 @@ Wanted make_wanted(uint8_t code) {
 class BoundObliquePass {
  public:
   BoundObliquePass(const In1<double>& mean, const In1<double>& centre, const In1<double>& inverse,
-                   const ObliqueRoute& route)
+                   const NumberRange& range, const ObliqueRoute& route)
       : classes_(static_cast<int32_t>(std::get<4>(route).shape(1))) {
     const auto& [weights, thresholds, links, places, numbers, leaf_places, wanted, leaves, vectors, edges, edge_start] =
         route;
     pass_.scaling = {copy(mean), std::vector<double>(mean.size(), 0.0), copy(inverse)};
     pass_.scaling.centre = copy(centre);
+    pass_.numbers = number_facts(range, SquaredError{});
     const size_t d = mean.size(), steps = thresholds.size(), tasks = wanted.size();
     if (inverse.size() != d || centre.size() != d || weights.shape(0) != steps ||
         (steps > 0 && weights.shape(1) != d) || links.shape(0) != steps || links.shape(1) != 2 ||
@@ -89,6 +101,7 @@ class BoundObliquePass {
   // `places` is empty, or remembers where each row has got to.
   template <class T>
   Parts sums(const Strided2<T>& X, const Target& target, const Places& places, int64_t first_block, int threads) const {
+    sums_of(target, pass_.numbers.get());
     if (target.classes != classes_) throw std::invalid_argument("y has not the classes of the pass.");
     const auto rows = labelled_rows(X, target);
     if (static_cast<int64_t>(X.shape(1)) != pass_.columns() || (places.size() != 0 && places.size() != X.shape(0)))
@@ -127,9 +140,10 @@ class BoundObliquePass {
     for (size_t i = 0; i < numbers.shape(0); ++i) {
       const int32_t* of_class = numbers.data() + i * numbers.shape(1);
       ObliqueLeaf leaf{{of_class, of_class + numbers.shape(1)}, 0, places.data()[i]};
+      if (leaf.place < 0) throw std::invalid_argument("a leaf of a pass has no place.");
       for (const int32_t number : leaf.number) {
         leaf.classes += number >= 0;
-        if (number < -1 || number >= classes_ || leaf.place < 0) throw std::invalid_argument("a leaf is not valid.");
+        if (number < -1 || number >= classes_) throw std::invalid_argument("a leaf is not valid.");
       }
       for (const int32_t number : leaf.number)
         if (number >= leaf.classes) throw std::invalid_argument("the classes of a leaf are not numbered.");
@@ -175,21 +189,28 @@ nb::tuple give_pass(ObliquePass pass) {
 
 class BoundObliqueGrowth {
  public:
-  BoundObliqueGrowth(const ColumnFrame& columns, const In1<double>& root, int64_t rows, const WodtOptions& options,
-                     int64_t max_bins, const GrowthSpec& spec)
-      : classes_(static_cast<int32_t>(root.size())), threads_(spec.threads) {
+  // `root` holds the weight of each class; of numbers the weight, the sum of each output and the report.
+  BoundObliqueGrowth(const ColumnFrame& columns, std::tuple<In1<double>, int64_t> root, const NumberRange& range,
+                     const WodtOptions& options, int64_t max_bins, const GrowthSpec& spec)
+      : threads_(spec.threads) {
     const auto& [centre, inverse, low, high] = columns;
+    const auto& [sums, rows] = root;
     const size_t d = centre.size();
-    if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || classes_ < 1)
+    if (d < 1 || inverse.size() != d || low.size() != d || high.size() != d || max_bins < 2 || sums.size() < 1)
       throw std::invalid_argument("the arrays of a growth do not fit together.");
+    auto numbers = number_facts(range, spec.criterion);
+    if (is_of_numbers(spec.criterion) != (numbers != nullptr))
+      throw std::invalid_argument("the criterion is not one of this target");
     DescentFrame frame{
         {copy(centre), std::vector<double>(d, 0.0), copy(inverse)},
         copy(low),
         copy(high),
         spec.criterion,
         spec.limits,
-        {options.scale, options.l2, options.n_init, options.recut, max_bins, options.seed, options.lbfgs}};
-    growth_.emplace(std::move(frame), Side{rows, copy(root)}, spec.order);
+        {options.scale, options.l2, options.n_init, options.recut, max_bins, options.seed, options.lbfgs},
+        numbers};
+    if (numbers) frame.limits.min_drop = in_units(spec.criterion, frame.limits.min_drop, -numbers->grid->exponent);
+    growth_.emplace(std::move(frame), root_of({sums.data(), sums.size()}, rows, numbers.get()), spec.order);
   }
 
   nb::object ask(int64_t most_numbers) {
@@ -212,15 +233,25 @@ class BoundObliqueGrowth {
   }
 
  private:
-  int32_t classes_;
+  static Side root_of(std::span<const double> found, int64_t rows, const NumberFacts* numbers) {
+    if (numbers == nullptr) return {rows, Sums(found)};
+    NumberSums sums(numbers->outputs.size());
+    if (found.size() != sums.sums.size() + 1) throw std::invalid_argument("the root does not have the sums of y.");
+    sums.rows = rows;
+    std::copy(found.begin(), found.end() - 1, sums.sums.begin());
+    sums.report = found.back();
+    sums.outputs = numbers->outputs;
+    return number_side(std::move(sums), numbers->grid);
+  }
+
   int threads_;
   std::optional<ObliqueBatchGrowth> growth_;
 };
 
 template <class T>
 void bind_rows(nb::module_& module, nb::class_<BoundObliquePass>& pass) {
-  module.def("sum_columns", &sum_columns<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("shift").noconvert(),
-             nb::arg("per_unit").noconvert(), nb::arg("first_block"), nb::arg("threads"));
+  module.def("sum_columns", &sum_columns<T>, nb::arg("X").noconvert(), nb::arg("target"), nb::arg("units"),
+             nb::arg("numbers"), nb::arg("first_block"), nb::arg("threads"));
   pass.def("sums", &BoundObliquePass::sums<T>, nb::arg("X").noconvert(), nb::arg("target"),
            nb::arg("places").noconvert(), nb::arg("first_block"), nb::arg("threads"));
 }
@@ -229,15 +260,17 @@ void bind_rows(nb::module_& module, nb::class_<BoundObliquePass>& pass) {
 
 void bind_oblique_batches(nb::module_& module) {
   auto pass = nb::class_<BoundObliquePass>(module, "ObliquePass");
-  pass.def(nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const ObliqueRoute&>(),
-           nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(),
-           nb::arg("route").noconvert());
+  pass.def(
+      nb::init<const In1<double>&, const In1<double>&, const In1<double>&, const NumberRange&, const ObliqueRoute&>(),
+      nb::arg("mean").noconvert(), nb::arg("centre").noconvert(), nb::arg("inverse").noconvert(), nb::arg("numbers"),
+      nb::arg("route").noconvert());
   bind_rows<float>(module, pass);
   bind_rows<double>(module, pass);
   nb::class_<BoundObliqueGrowth>(module, "ObliqueGrowth")
-      .def(nb::init<const ColumnFrame&, const In1<double>&, int64_t, const WodtOptions&, int64_t, const GrowthSpec&>(),
-           nb::arg("columns").noconvert(), nb::arg("root").noconvert(), nb::arg("rows"), nb::arg("options"),
-           nb::arg("max_bins"), nb::arg("spec"))
+      .def(nb::init<const ColumnFrame&, std::tuple<In1<double>, int64_t>, const NumberRange&, const WodtOptions&,
+                    int64_t, const GrowthSpec&>(),
+           nb::arg("columns").noconvert(), nb::arg("root"), nb::arg("numbers"), nb::arg("options"), nb::arg("max_bins"),
+           nb::arg("spec"))
       .def("ask", &BoundObliqueGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &BoundObliqueGrowth::tell, nb::arg("sums").noconvert())
       .def("searched", &BoundObliqueGrowth::searched)

@@ -53,7 +53,7 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
         }
       },
       X_);
-  open_.push_back({std::move(all), std::move(slices)});
+  open_.emplace_back() = {std::move(all), std::move(slices)};
   has_bins_ = std::any_of(columns_.begin(), columns_.end(),
                           [](const Column& column) { return column.kind != Column::Kind::sorted; });
   const auto n = static_cast<uint32_t>(rows.size());
@@ -74,16 +74,16 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
 }
 
 int64_t AxisSearch::work(int32_t id) const {
-  const NodeColumns& open = open_[to_size(id)];
+  const NodeColumns& open = open_[id];
   if (!is_sparse()) return rows_.segment(id).size() * signed_size(*open.features);
   int64_t entries = 0;
   for (const SparseSlice& slice : open.slices) entries += signed_size(slice) + 1;
   return entries;
 }
 
-void AxisSearch::reserve_nodes(size_t count) {
+void AxisSearch::reserve_nodes(int64_t count) {
   rows_.reserve_nodes(count);
-  if (open_.size() < count) open_.resize(count);
+  open_.extend(count);
 }
 
 NodeView AxisSearch::view(const Node& node, int32_t id, AxisScratch& scratch) const {
@@ -118,50 +118,49 @@ void AxisSearch::prepare(const Node& node, int32_t id, AxisScratch& scratch) con
   for (size_t i = 0; i < rows.size(); ++i) scratch.labels[i] = scratch.local[to_size(rows_.label(rows[i]))];
 }
 
-template <class Rows>
-Cut AxisSearch::search_column(const Rows& rows, int32_t id, size_t place, const NodeView& view,
-                              AxisScratch& scratch) const {
+template <class Criterion, class Rows>
+Cut AxisSearch::search_column(const Criterion& criterion, const Rows& rows, int32_t id, size_t place,
+                              const NodeView& view, AxisScratch& scratch) const {
   control_.check();
-  const NodeColumns& open = open_[to_size(id)];
-  return visit_for<typename Rows::Target>(
-      [&](const auto& criterion) {
-        using Criterion = std::decay_t<decltype(criterion)>;
-        const ColumnScan<Criterion, Rows> scan{criterion, rows, view, scratch};
-        if (is_sparse()) return scan.sparse(open.slices[place], entries(open.slices[place]), rows_.rows(id));
-        const Column& column = columns_[to_size((*open.features)[place])];
-        if (column.kind == Column::Kind::category) {
-          const CategoryScan<Criterion, Rows> categories{criterion, rows, view, scratch};
-          const bool has_ranks = std::is_same_v<typename Rows::Target, Ranks>;
-          return categories.search(column, rows_.rows(id), has_ranks ? rows_.ordered(id) : std::span<const uint32_t>{});
-        }
-        if (column.kind == Column::Kind::binned) return scan.binned(column, rows_.rows(id));
-        const Segment segment = rows_.segment(id);
-        const auto order = std::span(column.order).subspan(to_size(segment.begin), to_size(segment.size()));
-        return scan.sorted(column, order);
-      },
-      criterion_);
+  const NodeColumns& open = open_[id];
+  const ColumnScan<Criterion, Rows> scan{criterion, rows, view, scratch};
+  if (is_sparse()) return scan.sparse(open.slices[place], entries(open.slices[place]), rows_.rows(id));
+  const Column& column = columns_[to_size((*open.features)[place])];
+  if (column.kind == Column::Kind::category) {
+    const CategoryScan<Criterion, Rows> categories{criterion, rows, view, scratch};
+    const bool has_ranks = std::is_same_v<typename Rows::Target, Ranks>;
+    return categories.search(column, rows_.rows(id), has_ranks ? rows_.ordered(id) : std::span<const uint32_t>{});
+  }
+  if (column.kind == Column::Kind::binned) return scan.binned(column, rows_.rows(id));
+  const Segment segment = rows_.segment(id);
+  return scan.sorted(column, std::span(column.order).subspan(to_size(segment.begin), to_size(segment.size())));
 }
 
 // The best cut of the columns at(0), …, at(count - 1), which are positions among the node's columns.
 template <class At>
 Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
                         std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  const auto& features = *open_[to_size(id)].features;
+  const auto& features = *open_[id].features;
   // Two rows can be told apart in one way only, and the gain is the same bits for either side: the first column wins.
-  const bool is_pair = node.rows == 2 && std::holds_alternative<SquaredError>(criterion_);
+  // A sample of columns must know which of them are constant.
+  const bool is_pair = node.rows == 2 && sample_.max_features == 0 && std::holds_alternative<SquaredError>(criterion_);
   const auto search_range = [&](auto rows, size_t begin, size_t end, AxisScratch& mine) {
     const NodeView seen = view(node, id, mine);
     if constexpr (requires { rows.node; }) rows.node = &mine.ranked;
-    Cut best;
-    for (size_t i = begin; i < end; ++i) {
-      const size_t place = at(i);
-      Cut cut = search_column(rows, id, place, seen, mine);
-      cut.feature = features[place];
-      constant[place] = cut.is_constant;
-      if (cut.is_better_than(best)) best = std::move(cut);
-      if (is_pair && best.gain >= 0) break;
-    }
-    return best;
+    return visit_for<typename decltype(rows)::Target>(
+        [&](const auto& criterion) {
+          Cut best;
+          for (size_t i = begin; i < end; ++i) {
+            const size_t place = at(i);
+            Cut cut = search_column(criterion, rows, id, place, seen, mine);
+            cut.feature = features[place];
+            constant[place] = cut.is_constant;
+            if (cut.is_better_than(best)) best = std::move(cut);
+            if (is_pair && best.gain >= 0) break;
+          }
+          return best;
+        },
+        criterion_);
   };
   const auto search_all = [&](const auto& rows) {
     if (inner == nullptr) return search_range(rows, 0, count, scratch[to_size(thread)]);
@@ -189,7 +188,7 @@ Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at
 
 Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t>& constant,
                                std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  const auto& features = *open_[to_size(id)].features;
+  const auto& features = *open_[id].features;
   if (sample_.max_features == 0)
     return best_of(node, id, features.size(), [](size_t i) { return i; }, constant, scratch, thread, inner);
   Cut best;
@@ -206,7 +205,7 @@ Cut AxisSearch::search_columns(const Node& node, int32_t id, std::vector<uint8_t
 
 void AxisSearch::drop_constant(int32_t id, const std::vector<uint8_t>& constant) {
   if (std::none_of(constant.begin(), constant.end(), [](uint8_t is) { return is != 0; })) return;
-  NodeColumns& open = open_[to_size(id)];
+  NodeColumns& open = open_[id];
   auto kept = std::make_shared<std::vector<int32_t>>();
   kept->reserve(constant.size());
   std::vector<SparseSlice> slices;
@@ -219,14 +218,15 @@ void AxisSearch::drop_constant(int32_t id, const std::vector<uint8_t>& constant)
 }
 
 Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratch>& scratch, int thread, Pool* inner) {
-  std::vector<uint8_t> constant(open_[to_size(id)].features->size(), 0);
+  std::vector<uint8_t>& constant = scratch[to_size(thread)].constant;
+  constant.assign(open_[id].features->size(), 0);
   const Cut best = search_columns(node, id, constant, scratch, thread, inner);
   drop_constant(id, constant);
   Proposal proposal;
   if (best.gain < 0) return proposal;
   mark(id, best);
   auto sides = rows_.measure(id);
-  MeasuredTest measured;
+  MeasuredTest& measured = proposal.tests.emplace_back();
   measured.test = make_test(id, best, sides);
   if (node.numbers) {
     measured.gain = in_units(criterion_, best.gain, node.numbers->grid->exponent - root_exponent_);
@@ -239,12 +239,11 @@ Proposal AxisSearch::search(const Node& node, int32_t id, std::vector<AxisScratc
   }
   measured.left = std::move(sides.first);
   measured.right = std::move(sides.second);
-  proposal.tests.push_back(std::move(measured));
   return proposal;
 }
 
 const SparseSlice& AxisSearch::slice(int32_t id, int32_t feature) const {
-  const NodeColumns& open = open_[to_size(id)];
+  const NodeColumns& open = open_[id];
   const auto found = std::lower_bound(open.features->begin(), open.features->end(), feature);
   return open.slices[to_size(found - open.features->begin())];
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/parallel.hpp"
+#include "base/stable_array.hpp"
 #include "criteria/criteria.hpp"
 #include "data/column_sample.hpp"
 #include "data/columns.hpp"
@@ -54,7 +55,8 @@ struct AxisScratch {
   double noise = 0;              // a gain up to this is rounding
   RankedNode ranked;             // where ranks decide
   std::vector<uint32_t> order, sequence, moved;
-  std::vector<int64_t> counts;  // of rows in bins: batches may hold more than 32 bits do
+  std::vector<uint8_t> constant;  // by place among the columns of the node: constant there
+  std::vector<int64_t> counts;    // of rows in bins: batches may hold more than 32 bits do
   std::vector<uint64_t> keys;
   std::vector<double> sums, start, scan, share;
 };
@@ -79,7 +81,7 @@ class AxisSearch {
   void divide(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
 
   int64_t work(int32_t id) const;  // numbers still to be looked at
-  void reserve_nodes(size_t count);
+  void reserve_nodes(int64_t count);
 
  private:
   // The columns of a node that are not known to be constant; for sparse rows also where their entries are.
@@ -96,8 +98,9 @@ class AxisSearch {
   template <class At>
   Cut best_of(const Node& node, int32_t id, size_t count, const At& at, std::vector<uint8_t>& constant,
               std::vector<AxisScratch>& scratch, int thread, Pool* inner);
-  template <class Rows>
-  Cut search_column(const Rows& rows, int32_t id, size_t place, const NodeView& view, AxisScratch& scratch) const;
+  template <class Criterion, class Rows>
+  Cut search_column(const Criterion& criterion, const Rows& rows, int32_t id, size_t place, const NodeView& view,
+                    AxisScratch& scratch) const;
   void drop_constant(int32_t id, const std::vector<uint8_t>& constant);
   void divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
   void divide_sparse(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread, Pool* inner);
@@ -133,7 +136,7 @@ class AxisSearch {
   std::vector<uint8_t> small_labels_;
   std::vector<uint32_t> large_labels_;
   std::vector<WeightedRow> weighted_;
-  std::vector<NodeColumns> open_;  // by node
+  StableArray<NodeColumns> open_;  // by node
 };
 
 // The whole loop in memory: asks, answers and stops by control.

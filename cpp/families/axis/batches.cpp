@@ -43,7 +43,7 @@ std::optional<BinRoute> AxisBatchGrowth::ask(int64_t most_numbers) {
     if (!place.histogram.empty()) solve(place, node);
   });
   // Children with a grid of their own are counted on it even if they are never split.
-  for (int32_t node = 1; is_numbers() && node < static_cast<int32_t>(grower_->size()); ++node) {
+  for (int32_t node = 1; is_numbers() && node < grower_->size(); ++node) {
     const Node& child = grower_->node(node);
     if (places_[to_size(place_of(child.parent))].needs_sums[child.is_right]) unknown.push_back(node);
   }
@@ -144,20 +144,21 @@ Side AxisBatchGrowth::side(const AxisPlace& place, int32_t column, const Chosen&
                            std::shared_ptr<const NumberGrid> grid) const {
   const int64_t start = bins_.start[to_size(column)], bins = bins_.bins(column);
   NumberSums found(outputs_);
-  found.sums.assign(to_size(sums_), 0.0);
+  std::vector<double> sums(to_size(sums_), 0.0);
   for (int64_t bin = 0; bin <= bins; ++bin) {
     if (!chosen(bin)) continue;
     found.rows += static_cast<int64_t>(place.histogram[to_size(bins_.start.back() * sums_ + start + bin)]);
-    for (int32_t k = 0; k < sums_; ++k) found.sums[to_size(k)] += place.histogram[to_size((start + bin) * sums_ + k)];
+    for (int32_t k = 0; k < sums_; ++k) sums[to_size(k)] += place.histogram[to_size((start + bin) * sums_ + k)];
     const double* range = place.extremes.data() + to_size(start + bin) * 2 * outputs_;
     for (size_t j = 0; j < outputs_; ++j) {
       found.outputs[j].low = std::min(found.outputs[j].low, range[j]);
       found.outputs[j].high = std::max(found.outputs[j].high, -range[outputs_ + j]);
     }
   }
-  if (!is_numbers()) return {found.rows, std::move(found.sums)};
-  found.report = found.sums.back();
-  found.sums.pop_back();
+  if (!is_numbers()) return {found.rows, sums, {}};
+  found.report = sums.back();
+  sums.pop_back();
+  found.sums = sums;
   return number_side(std::move(found), std::move(grid));
 }
 
@@ -251,9 +252,7 @@ void AxisBatchGrowth::set_sides(AxisPlace& place, const Node& node, const Cut& c
   for (const bool right : {false, true}) {
     Side& part = right ? measured.right : measured.left;
     if (!grid->is_coarse_for(part.numbers->outputs, part.weight())) continue;
-    auto facts = std::make_shared<NumberFacts>(*part.numbers);
-    facts->grid = NumberRange{facts->outputs, part.weight(), has_whole_weights_}.grid(criterion_);
-    part.numbers = std::move(facts);
+    part.numbers->grid = NumberRange{part.numbers->outputs, part.weight(), has_whole_weights_}.grid(criterion_);
     place.needs_sums[right] = true;
   }
 }

@@ -88,7 +88,7 @@ class Counter {
   }
 
   bool goes_left(const BinStep& step, T x) const {
-    if (!step.categories.empty()) return has_category(step.categories, static_cast<int64_t>(x));
+    if (!step.categories.empty()) return x >= 0 && has_category(step.categories, static_cast<int64_t>(x));
     const int64_t start = edges_.start[to_size(step.feature)];
     return step.position > 0 && x <= edges_.last[to_size(start + step.position - 1)];
   }

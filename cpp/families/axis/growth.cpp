@@ -42,7 +42,7 @@ void AxisSearch::divide(int32_t id, Child left, Child right, std::vector<AxisScr
 void AxisSearch::divide_sorted(int32_t id, Child left, Child right, std::vector<AxisScratch>& scratch, int thread,
                                Pool* inner) {
   const Segment segment = rows_.segment(id);
-  const auto& features = *open_[to_size(id)].features;
+  const auto& features = *open_[id].features;
   const auto divide_one = [&](size_t i, AxisScratch& mine) {
     control_.check();
     Column& column = columns_[to_size(features[i])];
@@ -56,7 +56,9 @@ void AxisSearch::divide_sorted(int32_t id, Child left, Child right, std::vector<
     inner->parallel_for(signed_size(features),
                         [&](int64_t i, int worker) { divide_one(to_size(i), scratch[to_size(worker)]); });
   }
-  open_[to_size(left.id)] = open_[to_size(right.id)] = open_[to_size(id)];
+  NodeColumns whole = std::exchange(open_[id], {});  // nobody looks at a divided node again
+  if (left.is_open && right.is_open) open_[left.id] = whole;
+  open_[right.is_open ? right.id : left.id] = std::move(whole);
 }
 
 namespace {
@@ -86,8 +88,8 @@ void AxisSearch::divide_sparse(int32_t id, Child left, Child right, std::vector<
     std::vector<int32_t> features;
     std::vector<SparseSlice> slices;
   };
-  const NodeColumns whole = std::move(open_[to_size(id)]);  // nobody looks at a divided node again
-  open_[to_size(id)] = {};
+  const NodeColumns whole = std::move(open_[id]);  // nobody looks at a divided node again
+  open_[id] = {};
   const auto& features = *whole.features;
   const size_t together = inner == nullptr ? std::max<size_t>(1, features.size()) : columns_together();
   std::vector<std::array<Part, 2>> parts((features.size() + together - 1) / together);
@@ -114,7 +116,7 @@ void AxisSearch::divide_sparse(int32_t id, Child left, Child right, std::vector<
   }
   for (const size_t side : {size_t{0}, size_t{1}}) {
     auto kept = std::make_shared<std::vector<int32_t>>();
-    NodeColumns& child = open_[to_size(side == 0 ? left.id : right.id)];
+    NodeColumns& child = open_[side == 0 ? left.id : right.id];
     for (auto& part : parts) {
       kept->insert(kept->end(), part[side].features.begin(), part[side].features.end());
       child.slices.insert(child.slices.end(), part[side].slices.begin(), part[side].slices.end());
@@ -128,18 +130,21 @@ namespace {
 // Below this many numbers a node is one thread's work: starting a round costs more.
 constexpr int64_t kParallelWork = 1 << 14;
 
-// The open children of one divided node: one thread's work unless the node is large.
+// The open children of one divided node, which are neighbours among the requests: one thread's work unless the node is
+// large.
 struct Family {
-  int32_t parent = -1;
-  std::vector<size_t> requests;  // positions among the requests of this round
+  size_t first, count;
 };
 
 std::vector<Family> families(const Grower& grower, const std::vector<Request>& requests) {
   std::vector<Family> all;
   for (size_t i = 0; i < requests.size(); ++i) {
     const int32_t parent = grower.node(requests[i].node).parent;
-    if (all.empty() || parent < 0 || all.back().parent != parent) all.push_back({parent, {}});
-    all.back().requests.push_back(i);
+    if (i > 0 && parent >= 0 && parent == grower.node(requests[i - 1].node).parent) {
+      ++all.back().count;
+    } else {
+      all.push_back({i, 1});
+    }
   }
   return all;
 }
@@ -149,32 +154,48 @@ std::vector<Family> families(const Grower& grower, const std::vector<Request>& r
 void grow_in_memory(Grower& grower, AxisSearch& search, Pool& pool, Control& control) {
   std::vector<AxisScratch> scratch(to_size(pool.threads()));
   std::vector<Request> requests;
-  while (!(requests = grower.ask()).empty()) {
-    int32_t last = 0;
-    for (const Request& request : requests) last = std::max(last, request.node);
-    search.reserve_nodes(to_size(last) + 2);
-    std::vector<Proposal> answers(requests.size());
+  std::vector<Proposal> answers;
+  const bool is_alone = pool.threads() == 1;
+  // Divides the rows of a node and searches its open children, `count` requests from `first` on.
+  const auto answer = [&](size_t first, size_t count, int thread, Pool* inner) {
+    const int32_t id = grower.node(requests[first].node).parent;
+    if (id >= 0) {
+      const Node& parent = grower.node(id);
+      search.divide(id, {parent.left, grower.is_open(parent.left)}, {parent.right, grower.is_open(parent.right)},
+                    scratch, thread, inner);
+    }
+    for (size_t i = first; i < first + count; ++i)
+      answers[i] = search.search(grower.node(requests[i].node), requests[i].node, scratch, thread, inner);
+  };
+  const auto answer_all = [&] {
     const auto all = families(grower, requests);
-    const auto answer = [&](const Family& family, int thread, Pool* inner) {
-      if (family.parent >= 0) {
-        const Node& parent = grower.node(family.parent);
-        search.divide(family.parent, {parent.left, grower.is_open(parent.left)},
-                      {parent.right, grower.is_open(parent.right)}, scratch, thread, inner);
-      }
-      for (size_t i : family.requests)
-        answers[i] = search.search(grower.node(requests[i].node), requests[i].node, scratch, thread, inner);
-    };
-    std::vector<size_t> small;
-    for (size_t i = 0; i < all.size(); ++i) {
-      const int32_t id = all[i].parent < 0 ? requests[all[i].requests.front()].node : all[i].parent;
-      if (pool.threads() > 1 && search.work(id) < kParallelWork) {
-        small.push_back(i);
+    std::vector<Family> small;
+    for (const Family& family : all) {
+      const int32_t parent = grower.node(requests[family.first].node).parent;
+      if (search.work(parent < 0 ? requests[family.first].node : parent) < kParallelWork) {
+        small.push_back(family);
       } else {
-        answer(all[i], 0, pool.threads() > 1 ? &pool : nullptr);
+        answer(family.first, family.count, 0, &pool);
       }
     }
-    pool.parallel_for(signed_size(small),
-                      [&](int64_t i, int thread) { answer(all[small[to_size(i)]], thread, nullptr); });
+    pool.parallel_for(signed_size(small), [&](int64_t i, int thread) {
+      answer(small[to_size(i)].first, small[to_size(i)].count, thread, nullptr);
+    });
+  };
+  while (true) {
+    if (is_alone) {
+      grower.ask_youngest(requests);
+    } else {
+      requests = grower.ask();
+    }
+    if (requests.empty()) return;
+    search.reserve_nodes(grower.size());
+    answers.resize(requests.size());
+    if (is_alone) {
+      answer(0, requests.size(), 0, nullptr);
+    } else {
+      answer_all();
+    }
     for (size_t i = 0; i < requests.size(); ++i) {
       grower.tell(requests[i].node, std::move(answers[i]));
       control.advance(1);

@@ -85,17 +85,15 @@ bool NodeSearch<Target>::cut_with_missing(int32_t column) {
   auto& values = s_.values;
   for (double& x : values)
     if (x != x) x = std::numeric_limits<double>::infinity();  // the last in order
-  const auto order = s_.cut.order.sort(values);
+  const auto order = s_.cut.order.sort_marked(values);
+  const auto value_at = [&](size_t i) { return values[order[i] & kRowMask]; };
   size_t present = order.size();
-  while (present > 0 && !std::isfinite(values[order[present - 1]])) --present;
-  s_.cut.entries.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    s_.cut.entries[i] = order[i] | (i > 0 && values[order[i]] != values[order[i - 1]] ? kNewValue : 0U);
-  const Cut cut = target_.cut_with_missing(s_.cut.entries, present, s_.axis);
+  while (present > 0 && !std::isfinite(value_at(present - 1))) --present;
+  const Cut cut = target_.cut_with_missing(order, present, s_.axis);
   if (cut.gain < 0) return false;
   const auto at = static_cast<size_t>(cut.position);
-  const double low = values[order[at - 1]];
-  const double threshold = at < present ? threshold_between(low, values[order[at]]) : low + 0.0;
+  const double low = value_at(at - 1);
+  const double threshold = at < present ? threshold_between(low, value_at(at)) : low + 0.0;
   keep_axis(cut.gain, column, threshold, true, cut.missing_left);
   return true;
 }

@@ -45,7 +45,7 @@ CutPlace cut_counts(const Criterion& criterion, const NodeCutter& node, double l
 }  // namespace
 
 ClassTarget::ClassTarget(const Data& data, const NodeRows&, const Node&, std::span<const uint32_t> node_rows)
-    : data_(data), cutter_(node_rows, data.weighted, data.classes, data.criterion, data.limits) {}
+    : data_(data), cutter_(node_rows, data.target, data.criterion, data.limits) {}
 
 double ClassTarget::most_gain() const {
   const bool is_separation = std::holds_alternative<Separation>(data_.criterion);
@@ -132,7 +132,7 @@ bool ClassTarget::wodt(std::span<const double> start, const LbfgsOptions& option
 
 bool ClassTarget::ridge(Scratch& s) const {
   double all = 0;
-  s.target.assign(s.weight.size(), 0.0);
+  s.target.assign(to_size(s.weight.size()), 0.0);
   for (size_t i = 0; i < chosen_.size(); ++i) {
     s.target[i] = chosen_[i].label;
     all += chosen_[i].weight;

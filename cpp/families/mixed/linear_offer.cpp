@@ -44,7 +44,7 @@ void NodeSearch<Target>::offer_linear(Finder finder) {
   choose_rows();
   if (!target_.choose(finder, draws_, s_) || !read_tile() || !find_direction(finder) || !make_weights()) return;
   score_rows();
-  const CutPlace place = target_.cut(s_.scores, s_.cut);
+  const CutPlace place = target_.cut(s_.values, s_.cut);
   if (!place.is_valid() || !is_better(place.gain)) return;
   begin_best(place.gain, kLinear);
   best_.test.threshold = place.threshold();
@@ -56,7 +56,7 @@ void NodeSearch<Target>::offer_linear(Finder finder) {
     best_.test.columns.push_back(s_.columns[j]);
     best_.test.weights.push_back(s_.weights[j]);
   }
-  for (size_t i = 0; i < rows_.size(); ++i) best_.goes_left[i] = !(s_.scores[i] > best_.test.threshold);
+  for (size_t i = 0; i < rows_.size(); ++i) best_.goes_left[i] = !(s_.values[i] > best_.test.threshold);
 }
 
 // The direction in scaled columns, in s_.theta.
@@ -132,7 +132,7 @@ bool NodeSearch<Target>::find_wodt() {
   const uint64_t own = draws_.seed(Draw::start);
   const double length = 1.0 / std::sqrt(static_cast<double>(m + 1));
   std::vector<double> start(m + 1);
-  for (size_t j = 0; j < m; ++j) start[j] = length * normal(own, draws_.path, static_cast<uint64_t>(s_.columns[j]) + 1);
+  for (size_t j = 0; j < m; ++j) start[j] = length * normal(own, draws_.path, s_.columns[j] + 1);
   start[m] = length * normal(own, draws_.path, 0);
   LbfgsOptions options;
   options.max_iter = data_.options.max_iter;
@@ -160,7 +160,7 @@ bool NodeSearch<Target>::make_weights() {
 // The scores of all rows of the node as prediction computes them.
 template <class Target>
 void NodeSearch<Target>::score_rows() {
-  s_.scores.resize(rows_.size());
+  s_.values.resize(rows_.size());
   const auto score = [&](const Tile<double>& tile) {
     s_.tile_scores.resize(static_cast<size_t>(tile.groups() * kLanes));
     score_tile({tile.group(0), tile.groups(), tile.columns()}, s_.weights.data(), first_in_lane_,
@@ -168,7 +168,7 @@ void NodeSearch<Target>::score_rows() {
   };
   if (s_.positions.size() == rows_.size()) {
     score(s_.raw);
-    for (size_t i = 0; i < rows_.size(); ++i) s_.scores[s_.positions[i]] = s_.tile_scores[i];
+    for (size_t i = 0; i < rows_.size(); ++i) s_.values[s_.positions[i]] = s_.tile_scores[i];
     return;
   }
   for (size_t begin = 0; begin < rows_.size(); begin += kScoredRows) {
@@ -176,7 +176,7 @@ void NodeSearch<Target>::score_rows() {
     const size_t count = std::min<size_t>(kScoredRows, rows_.size() - begin);
     s_.reader.read(rows_.subspan(begin, count), s_.columns, s_.block);
     score(s_.block);
-    std::copy_n(s_.tile_scores.begin(), count, s_.scores.begin() + static_cast<std::ptrdiff_t>(begin));
+    std::copy_n(s_.tile_scores.begin(), count, s_.values.begin() + static_cast<std::ptrdiff_t>(begin));
   }
 }
 

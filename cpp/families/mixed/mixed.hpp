@@ -13,6 +13,7 @@
 #include "base/parallel.hpp"
 #include "criteria/criteria.hpp"
 #include "data/rows.hpp"
+#include "data/target.hpp"
 #include "grow/growth.hpp"
 #include "grow/node_rows.hpp"
 #include "grow/scan.hpp"
@@ -43,9 +44,8 @@ struct Data {
   AnyRows X;
   std::span<const int64_t> n_categories;
   CategoryNumbers numbers;
-  std::vector<double> fill, spread;   // mean and deviation of every column, by fill_columns
-  std::vector<WeightedRow> weighted;  // by row; numbers: of class 0
-  int32_t classes = 0;
+  std::vector<double> fill, spread;  // mean and deviation of every column, by fill_columns
+  Target target;
   AnyCriterion criterion;
   Limits limits;
   Options options;

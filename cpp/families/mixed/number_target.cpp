@@ -42,16 +42,12 @@ auto NumberTarget::with_rows(const Visit& visit) const {
 }
 
 CutPlace NumberTarget::cut(std::span<const double> scores, CutScratch& scratch) const {
-  const auto order = scratch.order.sort(scores);
-  scratch.entries.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i)
-    scratch.entries[i] = order[i] | (i > 0 && scores[order[i]] != scores[order[i - 1]] ? kNewValue : 0U);
-  const Best best = with_rows([&](const auto& g, const auto& rows) {
-    return scan_sorted(g, rows, scratch.entries, view_, Start{}, scratch.sums);
-  });
+  const auto order = scratch.order.sort_marked(scores);
+  const Best best = with_rows(
+      [&](const auto& g, const auto& rows) { return scan_sorted(g, rows, order, view_, Start{}, scratch.sums); });
   if (best.gain < 0) return {};
   const auto at = static_cast<size_t>(best.position);
-  return {best.gain, scores[order[at - 1]], scores[order[at]], best.position};
+  return {best.gain, scores[order[at - 1] & kRowMask], scores[order[at] & kRowMask], best.position};
 }
 
 CutPlace NumberTarget::cut_whole(std::span<const double> values, double low, size_t count, AxisScratch& scratch) const {
@@ -122,7 +118,7 @@ bool NumberTarget::wodt(std::span<const double> start, const LbfgsOptions& optio
 }
 
 bool NumberTarget::ridge(Scratch& s) const {
-  const size_t filled = s.weight.size();
+  const size_t filled = to_size(s.weight.size());
   s.target.assign(filled, 0.0);
   for (size_t j = 0; j < outputs_; ++j)
     for (size_t i = 0; i < filled; ++i) s.target[i] += factor_[j] * numbers_[j * filled + i];

@@ -41,7 +41,8 @@ struct Scratch {
   std::vector<uint8_t> known;  // by column: not known, varies or constant here
   std::vector<int32_t> columns;
   std::vector<uint32_t> positions, rows;
-  std::vector<double> values, scores, tile_scores, mean, inverse, memory, theta, weights, target;
+  std::vector<double> values;  // of a column, or scores, by row of the node
+  std::vector<double> tile_scores, mean, inverse, memory, theta, weights, target;
   LineVector<double> share, weight;
 
   TileView raw_view() const { return {raw.group(0), raw.groups(), raw.columns()}; }

@@ -152,7 +152,7 @@ struct ColumnSums {
 void fill_columns(Data& data, std::span<const uint32_t> rows, const Control& control) {
   const auto d = static_cast<size_t>(data.columns());
   double all = 0;
-  for (const uint32_t row : rows) all += data.weighted[row].weight;
+  for (const uint32_t row : rows) all += data.target.weight_of(row);
   std::vector<double> centre(d, 0.0);
   ColumnSums sums(d);
   std::vector<double> line(d);
@@ -161,7 +161,7 @@ void fill_columns(Data& data, std::span<const uint32_t> rows, const Control& con
       [&](const auto& X) {
         for (size_t i = 0; i < rows.size(); ++i) {
           if (i % 1024 == 0) control.check();
-          const double share = data.weighted[rows[i]].weight / all;
+          const double share = data.target.weight_of(rows[i]) / all;
           if constexpr (kIsDense<std::remove_cvref_t<decltype(X)>>) {
             for (size_t j = 0; j < d; ++j) {
               line[j] = static_cast<double>(X(rows[i], static_cast<int64_t>(j)));

@@ -17,7 +17,7 @@ BOSCAGE_INLINE void add_groups(const TileView& tile, int64_t g, const double* th
                                const double* numbers, int64_t outputs, double* slope, Lanes* sums) {
   const int64_t stride = tile.columns * kLanes, size = tile.groups * kLanes;
   const double* group = tile.values + g * stride;
-  Lanes z[Count];
+  Lanes z[to_size(Count)];
   for (int i = 0; i < Count; ++i) z[i] = all(theta[tile.columns]);
   for (int64_t j = 0; j < tile.columns; ++j)
     for (int i = 0; i < Count; ++i) z[i] += theta[j] * load(group + i * stride + j * kLanes);
@@ -73,7 +73,7 @@ double SoftSquares::value(std::span<const double> theta) {
 }
 
 std::span<const double> SoftSquares::gradient() {
-  const size_t size = slope_.size(), m = theta_.size() - 1;
+  const size_t size = to_size(slope_.size()), m = theta_.size() - 1;
   const double product = sums_[0] * sums_[1], outputs = static_cast<double>(outputs_);
   double squares = 0;
   for (size_t j = 2; j < sums_.size(); ++j) squares += sums_[j] * sums_[j];

@@ -45,9 +45,9 @@ BOSCAGE_INLINE void scale_body(const TileView& tile, const double* mean, const d
 template <int Count>
 BOSCAGE_INLINE void score_groups(const double* group, int64_t stride, const double* weights, const int64_t* first,
                                  double* out) {
-  Lanes lane[8][Count];
+  Lanes lane[8][to_size(Count)];
   for (int i = 0; i < 8; ++i) {
-    Lanes total[Count] = {};
+    Lanes total[to_size(Count)] = {};
     for (int64_t j = first[i]; j < first[i + 1]; ++j)
       for (int g = 0; g < Count; ++g) total[g] += weights[j] * load(group + g * stride + j * kLanes);
     for (int g = 0; g < Count; ++g) lane[i][g] = total[g];
@@ -60,11 +60,11 @@ BOSCAGE_INLINE void score_groups(const double* group, int64_t stride, const doub
 // A block of the Gram matrix: columns j ... j + A - 1 by k ... k + B - 1.
 template <int A, int B>
 BOSCAGE_INLINE void gram_block(const TileView& tile, const double* weight, int64_t j, int64_t k, double* gram) {
-  Lanes sums[A][B] = {};
+  Lanes sums[to_size(A)][to_size(B)] = {};
   for (int64_t g = 0; g < tile.groups; ++g) {
     const double* group = tile.values + g * tile.columns * kLanes;
     const Lanes w = load(weight + g * kLanes);
-    Lanes other[B];
+    Lanes other[to_size(B)];
     for (int b = 0; b < B; ++b) other[b] = load(group + (k + b) * kLanes);
     for (int a = 0; a < A; ++a) {
       const Lanes x = w * load(group + (j + a) * kLanes);

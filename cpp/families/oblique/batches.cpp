@@ -18,6 +18,7 @@ std::optional<ObliquePass> ObliqueBatchGrowth::ask(int64_t most_numbers) {
   asked_.clear();
   ObliquePass pass;
   pass.scaling = frame_.scaling;
+  pass.numbers = frame_.numbers;
   std::vector<int32_t> leaves;
   size_t begin = 0;
   for (const int32_t node : unknown_) {
@@ -46,7 +47,7 @@ std::optional<ObliquePass> ObliqueBatchGrowth::ask(int64_t most_numbers) {
 // The tests on the way to these nodes of the tree.
 void ObliqueBatchGrowth::add_route(const std::vector<int32_t>& leaves, ObliquePass& pass) {
   std::vector<int32_t> nodes;
-  std::vector<int32_t> link(grower_->size(), kNowhere);
+  std::vector<int32_t> link(to_size(grower_->size()), kNowhere);
   for (size_t i = 0; i < leaves.size(); ++i) {
     link[to_size(leaves[i])] = link_to_leaf(static_cast<int32_t>(i));
     for (int32_t at = grower_->node(leaves[i]).parent; at >= 0 && link[to_size(at)] == kNowhere;

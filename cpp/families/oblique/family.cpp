@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "base/dot.hpp"
 #include "base/index.hpp"
@@ -262,6 +262,11 @@ namespace {
 // Below this many rows x columns a node is one thread's work: starting a round costs more.
 constexpr int64_t kSharedWork = 1 << 16;
 
+void mark(const ObliqueData& data, const Test& test, std::span<const uint32_t> members, NodeRows& rows) {
+  std::vector<double> buffer;
+  for (const uint32_t row : members) rows.goes_left()[row] = goes_left(data, test, row, buffer);
+}
+
 // Places the rows of a node. A search marked the rows of its node by its own best test; a test that came with the
 // parent's, or in place of a triple, is asked row by row.
 class Placer {
@@ -272,9 +277,10 @@ class Placer {
     if (rows_.is_placed(id)) return;
     const int32_t parent = grower_.node(id).parent;
     place(parent);
-    if (to_size(parent) >= marked_.size() || !marked_[to_size(parent)])
-      for (const uint32_t row : rows_.rows(parent))
-        rows_.goes_left()[row] = goes_left(data_, grower_.test(parent), row, buffer_);
+    if (to_size(parent) >= marked_.size() || !marked_[to_size(parent)]) {
+      mark(data_, grower_.test(parent), rows_.rows(parent), rows_);
+      if (data_.numbers != nullptr) rows_.measure(parent);
+    }
     rows_.divide(parent, grower_.node(parent).left, grower_.node(parent).right, scratch_);
   }
 
@@ -289,7 +295,6 @@ class Placer {
   NodeRows& rows_;
   std::vector<bool> marked_;
   std::vector<uint32_t> scratch_;
-  std::vector<double> buffer_;
 };
 
 // The better of a single test and three at once, by gain per split. Three cannot win against a third of everything.
@@ -303,18 +308,35 @@ Proposal with_look_ahead(const ObliqueData& data, NodeOffers& offers, const Cont
   return three;
 }
 
-// The sides of a chosen test of numbers, and its gain in the units of the root.
-void measure_numbers(const ObliqueData& data, NodeRows& rows, int32_t id, const Grower& grower, MeasuredTest& test) {
-  std::tie(test.left, test.right) = rows.measure(id);
+// The sides of the tests proposed for a node of numbers, and their gains in the units of the root. The rows are marked
+// by a single test.
+void measure_numbers(const ObliqueData& data, NodeRows& rows, int32_t id, const Grower& grower, Proposal& proposal) {
+  const auto here = rows.rows(id);
   const int exponent = grower.node(id).numbers->grid->exponent - grower.node(0).numbers->grid->exponent;
-  test.gain = test.drop = in_units(data.criterion, test.gain, exponent);
+  const auto set = [&](MeasuredTest& found, std::pair<Side, Side> sides) {
+    std::tie(found.left, found.right) = std::move(sides);
+    found.gain = found.drop = in_units(data.criterion, found.gain, exponent);
+  };
+  if (proposal.tests.size() == 1) set(proposal.tests.front(), rows.measure(id));
+  if (proposal.tests.size() != 3) return;
+  if (!proposal.single.empty()) set(proposal.single.front(), rows.measure(id));
+  MeasuredTest& root = proposal.tests.front();
+  mark(data, root.test, here, rows);
+  set(root, rows.measure(id));
+  std::vector<uint32_t> members[2];
+  for (const uint32_t row : here) members[rows.goes_left()[row] != 0 ? 0 : 1].push_back(row);
+  for (const size_t side : {0U, 1U}) {
+    MeasuredTest& child = proposal.tests[side + 1];
+    const auto& grid = (side == 0 ? root.left : root.right).numbers->grid;
+    mark(data, child.test, members[side], rows);
+    set(child, data.numbers->measure_ahead(members[side], rows.goes_left(), grid));
+  }
 }
 
 }  // namespace
 
 void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const ObliqueFamily& family, Pool& pool,
                   Control& control) {
-  if (data.lookahead && data.numbers != nullptr) throw std::invalid_argument("look-ahead is for classes");
   std::vector<Request> requests;
   Placer placer(grower, data, rows);
   const bool shares = family.shares_node() && pool.threads() > 1;
@@ -327,8 +349,7 @@ void grow_oblique(Grower& grower, const ObliqueData& data, NodeRows& rows, const
       family.search(data, offers, inner, control);
       offers.mark(rows.goes_left());
       answers[i] = data.lookahead && requests[i].may_triple ? with_look_ahead(data, offers, control) : offers.take();
-      if (data.numbers != nullptr && !answers[i].tests.empty())
-        measure_numbers(data, rows, requests[i].node, grower, answers[i].tests.front());
+      if (data.numbers != nullptr) measure_numbers(data, rows, requests[i].node, grower, answers[i]);
       control.advance(1);
     };
     std::vector<size_t> alone;

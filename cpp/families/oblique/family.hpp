@@ -40,8 +40,7 @@ class Deadline {
 struct ObliqueData {
   AnyRows X;
   Scaling scaling;
-  std::vector<WeightedRow> weighted;
-  int32_t classes = 0;
+  Target target;
   AnyCriterion criterion;
   Limits limits;
   bool lookahead = false;    // try two levels at once where a single test gains little
@@ -51,7 +50,10 @@ struct ObliqueData {
 
   NodeCutter cutter(std::span<const uint32_t> rows) const {
     return numbers != nullptr ? NodeCutter(rows, *numbers, criterion, limits)
-                              : NodeCutter(rows, weighted, classes, criterion, limits);
+                              : NodeCutter(rows, target, criterion, limits);
+  }
+  size_t rows() const {
+    return std::visit([](const auto& matrix) { return to_size(matrix.rows); }, X);
   }
   int64_t columns() const {
     return std::visit([](const auto& matrix) { return matrix.columns; }, X);

@@ -104,17 +104,17 @@ std::vector<double> reflection(const ScaledColumns& columns, std::span<const Wei
   return u;
 }
 
-// Rows below and above the mean of the node take the place of two classes where numbers are predicted.
-std::vector<WeightedRow> halves(const NumberRows& numbers, std::span<const uint32_t> rows) {
+// Rows below and above the node's mean of an output take the place of two classes where numbers are predicted.
+std::vector<WeightedRow> halves(const NumberRows& numbers, std::span<const uint32_t> rows, size_t output) {
   double weight = 0, sum = 0;
   for (const uint32_t row : rows) {
     weight += numbers.weight(row);
-    sum += numbers.product(row);
+    sum += numbers.product(row, output);
   }
   std::vector<WeightedRow> out(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
     out[i].weight = numbers.weight(rows[i]);
-    out[i].label = numbers.product(rows[i]) * weight > sum * out[i].weight ? 1 : 0;
+    out[i].label = numbers.product(rows[i], output) * weight > sum * out[i].weight ? 1 : 0;
   }
   return out;
 }
@@ -132,11 +132,12 @@ void Householder::search(const ObliqueData& data, NodeOffers& offers, Pool* inne
   double best_gain = offers.best_gain();
   bool found = false;
   const bool is_numbers = data.numbers != nullptr;
-  const auto split = is_numbers ? halves(*data.numbers, offers.rows()) : std::vector<WeightedRow>();
-  const std::span<const WeightedRow> groups = is_numbers ? split : offers.node().local();
-  const int count = is_numbers ? 2 : offers.node().classes();
-  for (int label = 0; label < count && !deadline_.is_over(); ++label) {
-    auto u = reflection(columns, groups, static_cast<uint32_t>(label), control);
+  std::vector<WeightedRow> split;
+  const size_t count = is_numbers ? 2 * data.numbers->outputs() : to_size(offers.node().classes());
+  for (size_t group = 0; group < count && !deadline_.is_over(); ++group) {
+    if (is_numbers && group % 2 == 0) split = halves(*data.numbers, offers.rows(), group / 2);
+    const std::span<const WeightedRow> groups = is_numbers ? split : offers.node().local();
+    auto u = reflection(columns, groups, static_cast<uint32_t>(is_numbers ? group % 2 : group), control);
     if (u.empty()) continue;
     u.push_back(0.0);
     columns.score(u, projections);

@@ -31,7 +31,8 @@ double total_gain(const std::vector<MeasuredTest>& tests) {
   return tests.size() == 3 ? sum : -1;
 }
 
-// Second moments of the rows about their mean: of all, and of each class against its share.
+// Second moments of the rows about their mean: of all, and of each class against its share or each output about its
+// mean.
 class Moments {
  public:
   Moments(const ScaledColumns& columns, const NodeCutter& node)
@@ -135,15 +136,13 @@ class LookAhead {
     const NodeCutter& node = node_.node();
     const auto weight = [&](size_t i) { return node.local()[i].weight / node.weight(); };
     const Vector whiten = whitener(moments_.matrix(weight, is_over_), d(), is_over_);
-    std::vector<size_t> classes(node.total().size());
-    for (size_t c = 0; c < classes.size(); ++c) classes[c] = c;
-    std::stable_sort(classes.begin(), classes.end(),
-                     [&](size_t a, size_t b) { return node.total()[a] > node.total()[b]; });
-    classes.resize(classes.size() == 2 ? 1 : std::min(kMostClasses, classes.size()));
     std::vector<Pair> pairs;
-    for (const size_t c : classes) {
+    for (const size_t c : looked_at()) {
       const double share = node.total()[c] / node.weight();
-      const auto apart = [&](size_t i) { return weight(i) * ((node.local()[i].label == c ? 1.0 : 0.0) - share); };
+      const auto apart = [&](size_t i) {
+        if (node.is_numbers()) return node.sums_of(i)[c] / node.weight() - weight(i) * share;
+        return weight(i) * ((node.local()[i].label == c ? 1.0 : 0.0) - share);
+      };
       const Vector whitened = product(product(whiten, moments_.matrix(apart, is_over_), d()), whiten, d());
       Eigen eigen = symmetric_eigen(whitened, d(), is_over_);
       for (size_t k = 0; k < d(); ++k) make_largest_positive(&eigen.vectors[k * d()], d());
@@ -151,6 +150,19 @@ class LookAhead {
       add_pairs(eigen, whiten, pairs);
     }
     return pairs;
+  }
+
+  // One of two classes, of more the heaviest; of numbers the places of their sums.
+  std::vector<size_t> looked_at() const {
+    const NodeCutter& node = node_.node();
+    const size_t first = node.is_numbers() ? 1 : 0;
+    std::vector<size_t> places;
+    for (size_t c = first; c < node.total().size(); ++c) places.push_back(c);
+    if (first == 0)
+      std::stable_sort(places.begin(), places.end(),
+                       [&](size_t a, size_t b) { return node.total()[a] > node.total()[b]; });
+    places.resize(first == 0 && places.size() == 2 ? 1 : std::min(kMostClasses, places.size()));
+    return places;
   }
 
   // The planes cos f e+ +- sin f e- for the extreme eigenvectors, over angles f.
@@ -196,7 +208,7 @@ class LookAhead {
         rows.push_back(node_.rows()[i]);
         scores.push_back(child_scores_[i]);
       }
-      const NodeCutter side(rows, data_.weighted, data_.classes, data_.criterion, data_.limits);
+      const NodeCutter side = data_.cutter(rows);
       gain += std::max(0.0, side.find(scores, scratch_).gain);
     }
     return gain;
@@ -208,8 +220,8 @@ class LookAhead {
     return theta;
   }
 
-  // All three tests together: first the entropy of soft leaves; where they end nearly pure, the log-loss of labelled
-  // ones takes away the last rows on a wrong side.
+  // All three tests together: first the entropy of soft leaves, or the squared error; where classes end nearly pure,
+  // the log-loss of labelled leaves takes away the last rows on a wrong side.
   std::vector<MeasuredTest> refine(const Pair& pair) {
     Vector theta;
     for (const Vector& direction : {pair.root, pair.child, pair.child}) add_part(with_bias(direction), theta);
@@ -222,7 +234,7 @@ class LookAhead {
     theta = minimise(soft, theta, options, is_over_);
     auto tests = measure(theta);
     const double potential = node_.node().potential(), gain = total_gain(tests);
-    if (gain < kNearlyPure * potential || gain >= (1 - 1e-12) * potential) return tests;
+    if (node_.node().is_numbers() || gain < kNearlyPure * potential || gain >= (1 - 1e-12) * potential) return tests;
     std::array<uint32_t, 4> leaf_class;
     if (!label_leaves(theta, leaf_class)) return tests;
     scale_parts(theta, kLabelledStart);
@@ -277,7 +289,7 @@ class LookAhead {
     NodeOffers top(data_, node_.rows(), node_.path(), control_);
     if (top.offer(root, root.back()) < 0) return {};
     std::vector<MeasuredTest> tests{top.best()};
-    std::vector<uint8_t> goes_left(data_.weighted.size());
+    std::vector<uint8_t> goes_left(data_.rows());
     top.mark(goes_left.data());
     for (const bool is_right : {false, true}) {
       std::vector<uint32_t> rows;

@@ -1,6 +1,6 @@
-// Two levels at once: what greedy tests cannot see, the second moments of the classes can.
+// Two levels at once: what greedy tests cannot see, the second moments of the classes, or of numbers, can.
 //
-// Candidates for a node's test and its children's come from eigenvectors of the whitened class moments; for the best
+// Candidates for a node's test and its children's come from eigenvectors of these moments, whitened; for the best
 // pairs all three tests are refined together (two_levels.hpp) and measured exactly. Serves every linear family; knows
 // none.
 #pragma once

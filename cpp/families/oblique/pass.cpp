@@ -7,6 +7,7 @@
 
 #include "base/dot.hpp"
 #include "base/index.hpp"
+#include "criteria/number_criteria.hpp"
 #include "numeric/expit.hpp"
 
 namespace boscage {
@@ -76,6 +77,19 @@ BOSCAGE_CLONES void add_class(const ClassRows& rows, int64_t columns, const doub
   }
 }
 
+// What a row of numbers adds to exact sums: its weight, weight times value of each output, and its report.
+// `value` gets the values, from -1 to 1.
+void number_terms(const NumberFacts& facts, const double* y, double weight, double* value, double* terms) {
+  const NumberGrid& grid = *facts.grid;
+  const size_t outputs = grid.outputs.size();
+  terms[0] = weight;
+  for (size_t j = 0; j < outputs; ++j) {
+    value[j] = std::clamp(grid.scaled(y[j] - grid.outputs[j].centre), -1.0, 1.0);
+    terms[j + 1] = grid.value(y[j], j, weight);
+  }
+  terms[outputs + 1] = grid.report(SquaredError{}.report(value, static_cast<int>(outputs)), weight);
+}
+
 // NaN is above no edge, as in a tree.
 size_t bin_of(const ObliqueTask& task, double score) {
   return to_size(std::lower_bound(task.edges.begin(), task.edges.end(), score) - task.edges.begin());
@@ -85,16 +99,16 @@ size_t bin_of(const ObliqueTask& task, double score) {
 
 size_t ObliquePass::size(const ObliqueTask& task) const {
   const auto d = to_size(columns());
-  const auto classes = to_size(leaves[to_size(task.leaf)].classes);
+  const auto classes = to_size(leaves[to_size(task.leaf)].classes), m = outputs();
   switch (task.wanted) {
     case Wanted::spread:
       return 2 * d;
     case Wanted::sides:
-      return classes * (d + 3);
+      return (m > 0 ? 2 * m : classes) * (d + 3);
     case Wanted::mass:
       return task.bins();
     case Wanted::cut:
-      return task.bins() * (classes + 1);
+      return task.bins() * (m > 0 ? m + 3 : classes + 1);
   }
   return 0;
 }
@@ -156,7 +170,7 @@ void ObliqueBlocks<T>::order_by_leaf(const LabelledRows<T>& rows, int64_t begin,
     const int32_t found = find_leaf(rows.X, i, places == nullptr ? nullptr : places + i);
     leaf[to_size(i - begin)] = found;
     if (found < 0) continue;
-    if (pass_.leaves[to_size(found)].number[to_size(rows.y[to_size(i)])] < 0)
+    if (pass_.numbers == nullptr && pass_.leaves[to_size(found)].number[to_size(rows.y[to_size(i)])] < 0)
       throw std::invalid_argument("a row came to a leaf that had none of its class before: the rows have changed.");
     ++first_row_[to_size(found) + 1];
   }
@@ -174,6 +188,10 @@ void ObliqueBlocks<T>::order_by_class(const LabelledRows<T>& rows, size_t leaf) 
   const ObliqueLeaf& here = pass_.leaves[leaf];
   const auto mine =
       std::span(found_).subspan(to_size(first_row_[leaf]), to_size(first_row_[leaf + 1] - first_row_[leaf]));
+  if (pass_.numbers != nullptr) {
+    here_.assign(mine.begin(), mine.end());
+    return;
+  }
   const auto number = [&](int64_t row) { return to_size(here.number[to_size(rows.y[to_size(row)])]); };
   class_start_.assign(to_size(here.classes) + 1, 0);
   for (const int64_t row : mine) ++class_start_[number(row) + 1];
@@ -200,7 +218,7 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
   weight_.resize(n);
   z_.assign(2 * filled, 0.0);
   for (size_t i = 0; i < n; ++i) {
-    weight_[i] = rows.weight.empty() ? 1.0 : rows.weight[to_size(here_[i])];
+    weight_[i] = rows.weight_of(here_[i]);
     if (is_counted) fill(rows.X, here_[i], plain_.data() + i * d);
     if (!is_summed) continue;
     const T* row = rows.X.data + here_[i] * rows.X.row_stride;
@@ -214,14 +232,31 @@ void ObliqueBlocks<T>::load(const LabelledRows<T>& rows, size_t leaf) {
 }
 
 template <class T>
+void ObliqueBlocks<T>::load_numbers(const LabelledRows<T>& rows) {
+  const size_t n = here_.size(), m = pass_.outputs();
+  value_.resize(n * m);
+  exact_.resize(n * (m + 2));
+  channel_.resize(n);
+  for (size_t i = 0; i < n; ++i)
+    number_terms(*pass_.numbers, rows.number.data() + to_size(here_[i]) * m, weight_[i], value_.data() + i * m,
+                 exact_.data() + i * (m + 2));
+}
+
+template <class T>
 void ObliqueBlocks<T>::count(const ObliqueTask& task, double* out) const {
   const auto d = to_size(pass_.columns());
-  const auto classes = to_size(pass_.leaves[to_size(task.leaf)].classes);
-  double* counts = out + task.bins() * classes;
+  const size_t m = pass_.outputs();
+  const size_t classes = m > 0 ? m + 1 : to_size(pass_.leaves[to_size(task.leaf)].classes);
+  double *counts = out + task.bins() * classes, *reports = counts + task.bins();
   for (size_t i = 0; i < here_.size(); ++i) {
     const size_t bin = bin_of(task, dot(task.vector.data(), plain_.data() + i * d, static_cast<int64_t>(d)));
     if (task.wanted == Wanted::mass) {
       out[bin] += weight_[i];
+    } else if (m > 0) {
+      const double* terms = exact_.data() + i * (m + 2);
+      for (size_t k = 0; k <= m; ++k) out[bin * classes + k] += terms[k];
+      counts[bin] += 1.0;
+      reports[bin] += terms[m + 1];
     } else {
       out[bin * classes + class_[i]] += weight_[i];
       counts[bin] += 1.0;
@@ -243,11 +278,25 @@ void ObliqueBlocks<T>::answer(const ObliqueTask& task, double* out) {
     }
     return;
   }
+  answer_sides(task, out);
+}
+
+template <class T>
+void ObliqueBlocks<T>::answer_sides(const ObliqueTask& task, double* out) {
+  const int64_t d = pass_.columns(), n = signed_size(here_);
   double *right = z_.data(), *left = right + z_.size() / 2;
   std::fill(right + n, left, 0.0);
   score_rows(scaled_.data(), n, d, task.vector.data(), right);
   divide_rows(right, left, n);
-  for (size_t c = 0; c + 1 < class_start_.size(); ++c) {
+  const size_t m = pass_.outputs();
+  for (size_t c = 0; c < 2 * m; ++c) {
+    for (size_t i = 0; i < here_.size(); ++i) {
+      const double v = value_[i * m + c / 2];
+      channel_[i] = weight_[i] * (c % 2 == 0 ? 1 - v : 1 + v) / 2;
+    }
+    add_class({scaled_.data(), channel_.data(), 0, n}, d, right, left, out + static_cast<int64_t>(c) * (d + 3));
+  }
+  for (size_t c = 0; m == 0 && c + 1 < class_start_.size(); ++c) {
     const ClassRows rows{scaled_.data(), weight_.data(), class_start_[c], class_start_[c + 1]};
     add_class(rows, d, right, left, out + static_cast<int64_t>(c) * (d + 3));
   }
@@ -260,17 +309,20 @@ void ObliqueBlocks<T>::add(const LabelledRows<T>& rows, int64_t begin, int64_t e
     if (first_row_[leaf] == first_row_[leaf + 1]) continue;
     order_by_class(rows, leaf);
     load(rows, leaf);
+    if (pass_.numbers != nullptr) load_numbers(rows);
     for (size_t task = first_task_[leaf]; task < first_task_[leaf + 1]; ++task)
       answer(pass_.tasks[task], out + offset_[task]);
   }
 }
 
 template <class T>
-void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, std::span<const double> shift,
-                 std::span<const double> per_unit, double* out) {
+void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, const ColumnUnits& units, double* out) {
   const int64_t d = rows.X.columns;
+  const auto& [shift, per_unit, numbers] = units;
+  const size_t m = numbers == nullptr ? 0 : numbers->outputs.size();
+  std::vector<double> value(m), terms(m + 2);
   for (int64_t i = begin; i < end; ++i) {
-    const double weight = rows.weight.empty() ? 1.0 : rows.weight[to_size(i)];
+    const double weight = rows.weight_of(i);
     for (int64_t j = 0; j < d; ++j) {
       const auto x = static_cast<double>(rows.X(i, j));
       if (std::isnan(x)) continue;
@@ -280,15 +332,18 @@ void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, std::s
       out[d + j] += weight * off;
       out[2 * d + j] += weight * off * off;
     }
-    out[3 * d + rows.y[to_size(i)]] += weight;
+    if (numbers == nullptr) {
+      out[3 * d + rows.y[to_size(i)]] += weight;
+      continue;
+    }
+    number_terms(*numbers, rows.number.data() + to_size(i) * m, weight, value.data(), terms.data());
+    for (size_t k = 0; k < terms.size(); ++k) out[3 * to_size(d) + k] += terms[k];
   }
 }
 
 template class ObliqueBlocks<float>;
 template class ObliqueBlocks<double>;
-template void add_columns<float>(const LabelledRows<float>&, int64_t, int64_t, std::span<const double>,
-                                 std::span<const double>, double*);
-template void add_columns<double>(const LabelledRows<double>&, int64_t, int64_t, std::span<const double>,
-                                  std::span<const double>, double*);
+template void add_columns<float>(const LabelledRows<float>&, int64_t, int64_t, const ColumnUnits&, double*);
+template void add_columns<double>(const LabelledRows<double>&, int64_t, int64_t, const ColumnUnits&, double*);
 
 }  // namespace boscage

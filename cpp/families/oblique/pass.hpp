@@ -7,19 +7,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/index.hpp"
 #include "data/matrix.hpp"
+#include "data/number_grid.hpp"
 #include "families/oblique/scaling.hpp"
 
 namespace boscage {
 
 // spread: sum and sum of squares of every scaled column.
 // sides:  for each class the soft weight on the right, on the left, then the sums of s(z) s(-z) x and s(z) s(-z).
+//         Of numbers each output lies between two classes, at -1 and 1 in its units.
 // mass:   the weight in each bin of w.x.
-// cut:    for each bin the weight of every class, then the number of rows by bin.
+// cut:    for each bin the weight of every class, then the number of rows by bin. Of numbers for each bin the weight
+// and
+//         the sum of every output, then the rows and then the reports by bin; these sums are exact.
 enum class Wanted : uint8_t { spread, sides, mass, cut };
 
 struct ObliqueTask {
@@ -44,7 +49,7 @@ struct ObliqueStep {
 };
 
 struct ObliqueLeaf {
-  std::vector<int32_t> number;  // of each class among those present, else -1
+  std::vector<int32_t> number;  // of each class among those present, else -1; of numbers nothing
   int32_t classes = 0;          // present
   int32_t place = 0;
 };
@@ -53,9 +58,11 @@ struct ObliquePass {
   Scaling scaling;
   std::vector<ObliqueStep> steps;  // parents before children; none: all rows are in leaf 0
   std::vector<ObliqueLeaf> leaves;
-  std::vector<ObliqueTask> tasks;  // by leaf
+  std::vector<ObliqueTask> tasks;                        // by leaf
+  std::shared_ptr<const NumberFacts> numbers = nullptr;  // range and units of all numbers; nothing for classes
 
   int64_t columns() const { return signed_size(scaling.mean); }
+  size_t outputs() const { return numbers == nullptr ? 0 : numbers->outputs.size(); }
   size_t size(const ObliqueTask& task) const;
   size_t size() const;
 };
@@ -64,7 +71,10 @@ template <class T>
 struct LabelledRows {
   Matrix<T> X;
   std::span<const int32_t> y;
-  std::span<const double> weight;  // empty: every row counts 1
+  std::span<const double> weight;       // empty: every row counts 1
+  std::span<const double> number = {};  // in place of classes: rows x outputs
+
+  double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[to_size(row)]; }
 };
 
 // Answers for blocks of rows, one after the other.
@@ -83,7 +93,9 @@ class ObliqueBlocks {
   void order_by_leaf(const LabelledRows<T>& rows, int64_t begin, int64_t end, int32_t* places);
   void order_by_class(const LabelledRows<T>& rows, size_t leaf);
   void load(const LabelledRows<T>& rows, size_t leaf);
+  void load_numbers(const LabelledRows<T>& rows);
   void answer(const ObliqueTask& task, double* out);
+  void answer_sides(const ObliqueTask& task, double* out);
   void count(const ObliqueTask& task, double* out) const;
 
   const ObliquePass& pass_;
@@ -97,12 +109,18 @@ class ObliqueBlocks {
   std::vector<int64_t> here_, class_start_;          // rows of the leaf, class by class
   std::vector<double> plain_, scaled_, weight_, z_;  // of these rows
   std::vector<size_t> class_;
+  std::vector<double> value_, exact_, channel_;  // of numbers: values, terms of exact sums, weights of one class
+};
+
+// What is added up of columns, (x - shift) * per_unit, and of numbers, if there are any.
+struct ColumnUnits {
+  std::span<const double> shift, per_unit;
+  const NumberFacts* numbers = nullptr;
 };
 
 // Sums over rows begin .. end - 1: for every column the weight of what is there, the sum and the sum of squares of
-// (x - shift) * per_unit; then the weight of each class.
+// (x - shift) * per_unit; then the weight of each class, or the weight, the sum of every output and the report.
 template <class T>
-void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, std::span<const double> shift,
-                 std::span<const double> per_unit, double* out);
+void add_columns(const LabelledRows<T>& rows, int64_t begin, int64_t end, const ColumnUnits& units, double* out);
 
 }  // namespace boscage

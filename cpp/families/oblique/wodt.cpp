@@ -17,18 +17,23 @@ namespace {
 // Starts tried beyond n_init while no start has led to a valid cut.
 constexpr int kMoreStarts = 2;
 
+// Of the objective: those of the node, or two for each output.
+int classes_of(const NodeCutter& node) {
+  return node.is_numbers() ? 2 * static_cast<int>(node.soft_numbers()->outputs()) : node.classes();
+}
+
 // The soft entropy of a node in some of its columns, for dense and for sparse rows.
 template <class T>
 DenseEntropy make_objective(const Matrix<T>& X, const ObliqueData& data, const NodeOffers& offers,
                             std::span<const uint32_t> columns, double l2, Pool* inner, const Control& control) {
-  return DenseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), offers.node().classes(), l2,
+  return DenseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), classes_of(offers.node()), l2,
                       inner, control, offers.node().soft_numbers());
 }
 
 template <class T, class Index>
 SparseEntropy make_objective(const SparseRows<T, Index>& X, const ObliqueData& data, const NodeOffers& offers,
                              std::span<const uint32_t> columns, double l2, Pool*, const Control& control) {
-  return SparseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), offers.node().classes(), l2,
+  return SparseEntropy(X, data.scaling, offers.rows(), columns, offers.node().local(), classes_of(offers.node()), l2,
                        control, offers.node().soft_numbers());
 }
 

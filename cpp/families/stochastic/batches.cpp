@@ -11,15 +11,14 @@ namespace boscage::stochastic {
 
 namespace {
 
-// Numbers of X that stay in the cache while all steps of a route read them.
-constexpr int64_t kTileNumbers = 1 << 12, kMostTileRows = 512;
-
-}  // namespace
-
-namespace {
-
 size_t centred_size(const SumShape& shape, const std::vector<double>& mean) {
   return mean.empty() ? 0 : to_size(shape.decided()) * mean.size() + 1;
+}
+
+std::vector<const Division*> divisions_of(const Route& route) {
+  std::vector<const Division*> divisions;
+  for (const RouteStep& step : route.steps) divisions.push_back(&step.division);
+  return divisions;
 }
 
 }  // namespace
@@ -39,47 +38,23 @@ RouteSums<T>::RouteSums(const Route& route, const Frame& frame, const SumShape& 
     : route_(route),
       frame_(frame),
       shape_(shape),
-      tile_rows_(std::clamp<int64_t>(kTileNumbers / std::max<int64_t>(frame.columns, 1), kRouteRows, kMostTileRows) /
-                 kRouteRows * kRouteRows),
-      width_((frame.columns + kRouteLanes) / kRouteLanes * kRouteLanes),
-      members_(to_size(shape.channels())) {
-  for (const RouteStep& step : route.steps) {
-    sides_ += static_cast<int64_t>(step.division.sum_left) + step.division.sum_right;
+      sums_(frame, shape.classes, shape.numbers ? shape.outputs() : 0, divisions_of(route)),
+      reach_(to_size(sums_.most_rows()) * route.steps.size()),
+      counts_(2 * route.steps.size()) {
+  for (const RouteStep& step : route.steps)
     for (const auto& mean : step.mean)
-      if (!mean.empty()) centred_.emplace_back(to_size(kBlockRows + kRouteRows));
-  }
-  if (route.steps.empty()) sides_ = 1;
-  const auto n = to_size(tile_rows_), sides = to_size(sides_);
-  const int64_t places = lane_places(frame.columns);
-  by_column_.resize(n * to_size(places));
-  theta_.resize(route.steps.size() * to_size(places));
-  for (size_t i = 0; i < route.steps.size(); ++i)
-    for (int64_t j = 0; j < frame.columns; ++j)
-      theta_[i * to_size(places) + to_size(lane_place(j, frame.columns))] =
-          route.steps[i].division.test.theta[to_size(j)];
-  by_row_.resize(n * to_size(width_));
-  norm_.assign(n, 1.0);
-  weight_.resize(n);
-  reach_.resize(n * route.steps.size());
-  side_weight_.resize(n * sides);
-  side_multiplier_.resize(n * sides);
-  counts_.resize(2 * route.steps.size());
-  sums_.resize(sides * to_size(shape.channels() * (width_ + 1)));
-  if (shape.numbers) {
-    value_.resize(n);
-    share_weight_.resize(n * sides);
-    share_multiplier_.resize(n * sides);
-  }
+      if (!mean.empty()) centred_.emplace_back(to_size(kBlockRows));
 }
 
 template <class T>
 void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, int64_t first, double* out) {
-  std::fill(sums_.begin(), sums_.end(), 0.0);
+  sums_.clear();
   std::fill(counts_.begin(), counts_.end(), 0);
-  for (int64_t at = begin; at < end; at += tile_rows_) {
-    load(rows, at, std::min(tile_rows_, end - at), first);
+  for (int64_t at = begin; at < end; at += sums_.most_rows()) {
+    sums_.load(rows, nullptr, nullptr, at, std::min(sums_.most_rows(), end - at));
+    sums_.measure(frame_, rows.X, at, first);
     divide(at - begin);
-    add_classes();
+    sums_.add();
   }
   const Matrix<T>& X = rows.X;
   const auto from = to_size(begin), n = to_size(end - begin);
@@ -87,140 +62,23 @@ void RouteSums<T>::add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64
           rows.label.empty() ? rows.label : rows.label.subspan(from, n),
           rows.weight.empty() ? rows.weight : rows.weight.subspan(from, n),
           rows.classes,
-          rows.value.empty() ? rows.value : rows.value.subspan(from, n)},
+          rows.value.empty() ? rows.value : rows.value.subspan(from * to_size(rows.outputs), n * to_size(rows.outputs)),
+          rows.outputs},
          out);
-}
-
-// Brings a tile into both forms: as the kernels of dense rows see it, shift taken off unless that is done late.
-template <class T>
-void RouteSums<T>::load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first) {
-  const Matrix<T>& X = rows.X;
-  const int64_t d = X.columns, padded = (count + kRouteRows - 1) / kRouteRows * kRouteRows;
-  const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
-  if (d % 8 != 0) std::fill(by_column_.begin() + d / 8 * 8 * padded, by_column_.end(), 0.0);
-  for (int64_t j = 0; j < d; ++j) {
-    const double shift = is_shifted ? frame_.shift[to_size(j)] : 0.0;
-    double* column = by_column_.data() + lane_place(j, d) * padded;
-    const T* from = X.data + begin * X.row_stride + j * X.column_stride;
-    if (X.row_stride == 1) {  // the loop that the compiler makes wide
-      for (int64_t i = 0; i < count; ++i) column[i] = static_cast<double>(from[i]) - shift;
-    } else {
-      for (int64_t i = 0; i < count; ++i) column[i] = static_cast<double>(from[i * X.row_stride]) - shift;
-    }
-    std::fill(column + count, column + padded, 0.0);
-  }
-  for (int64_t i = 0; i < padded; i += kRouteLanes)
-    for (int64_t j = 0; j < d; ++j)
-      for (int64_t r = 0; r < kRouteLanes; ++r)
-        by_row_[to_size((i + r) * width_ + j)] = by_column_[to_size(lane_place(j, d) * padded + i + r)];
-  for (auto& members : members_) members.clear();
-  for (int64_t i = 0; i < count; ++i) {
-    by_row_[to_size(i * width_ + d)] = 1.0;
-    weight_[to_size(i)] = rows.weight_of(begin + i);
-    const auto row = to_size(begin + i);
-    if (rows.is_numbers()) {
-      value_[to_size(i)] = rows.value[row];
-      for (auto& members : members_) members.push_back(static_cast<int32_t>(i));
-    } else {
-      members_[to_size(rows.label[row])].push_back(static_cast<int32_t>(i));
-    }
-  }
-  std::fill(weight_.begin() + count, weight_.begin() + padded, 0.0);
-  tile_ = {padded, d, width_, by_column_.data(), by_row_.data(), norm_.data(), weight_.data()};
-  measure(rows, begin, count, first);
-}
-
-// Norms as measure_norms makes them; rows whose squares overflow or vanish are left to it.
-template <class T>
-void RouteSums<T>::measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first) {
-  if (!frame_.unit_rows) return measure_norms(frame_, rows.X, begin, begin + count, first, nullptr);
-  const bool is_shifted = !frame_.centre_late && !frame_.shift.empty();
-  const double* shift = is_shifted || frame_.shift.empty() ? nullptr : frame_.shift.data();
-  square_tile(tile_, shift, frame_.factor.empty() ? nullptr : frame_.factor.data(), norm_.data());
-  for (int64_t i = 0; i < count; ++i) {
-    double& norm = norm_[to_size(i)];
-    const double square = norm + frame_.constant * frame_.constant;
-    if (square > 1e-200 && square < 1e200)
-      norm = 1 / std::sqrt(square);
-    else
-      measure_norms(frame_, rows.X, begin + i, begin + i + 1, first, &norm);
-  }
-  std::fill(norm_.begin() + count, norm_.begin() + tile_.rows, 0.0);
 }
 
 template <class T>
 void RouteSums<T>::divide(int64_t offset) {
-  const int64_t n = tile_rows_;
+  if (route_.steps.empty()) return sums_.take_all(nullptr);
+  const auto reach_of = [&](int32_t step) { return step < 0 ? nullptr : reach_.data() + step * sums_.most_rows(); };
   size_t centred = 0;
-  if (route_.steps.empty()) {
-    for (int64_t i = 0; i < tile_.rows; ++i) {
-      side_weight_[to_size(i)] = weight_[to_size(i)];
-      side_multiplier_[to_size(i)] = weight_[to_size(i)] * norm_[to_size(i)];
-    }
-    return;
-  }
-  const auto reach_of = [&](int32_t step) { return step < 0 ? nullptr : reach_.data() + step * n; };
-  int64_t side = 0;
   for (size_t i = 0; i < route_.steps.size(); ++i) {
     const RouteStep& step = route_.steps[i];
-    const Division& division = step.division;
-    RouteRun run{};
-    run.theta = theta_.data() + static_cast<int64_t>(i) * lane_places(tile_.columns);
-    run.offset = division.test.offset;
-    run.cut_left = division.cut_left;
-    run.cut_right = division.cut_right;
-    run.reach = i == 0 ? nullptr : reach_of(static_cast<int32_t>(i));
     // A side that is summed about its mean has no test yet, so it is no step.
-    run.left = step.mean[0].empty() ? reach_of(step.left) : centred_[centred++].data() + offset;
-    run.right = step.mean[1].empty() ? reach_of(step.right) : centred_[centred++].data() + offset;
-    if (division.sum_left) {
-      run.left_weight = side_weight_.data() + side * n;
-      run.left_multiplier = side_multiplier_.data() + side++ * n;
-    }
-    if (division.sum_right) {
-      run.right_weight = side_weight_.data() + side * n;
-      run.right_multiplier = side_multiplier_.data() + side++ * n;
-    }
-    divide_tile(tile_, run);
-    counts_[2 * i] += run.counts[0];
-    counts_[2 * i + 1] += run.counts[1];
-  }
-}
-
-template <class T>
-void RouteSums<T>::add_classes() {
-  std::vector<const double*> weights, multipliers;
-  for (int64_t side = 0; side < sides_; ++side) {
-    weights.push_back(side_weight_.data() + side * tile_rows_);
-    multipliers.push_back(side_multiplier_.data() + side * tile_rows_);
-  }
-  std::vector<double*> sums(weights.size());
-  for (size_t k = 0; k < members_.size(); ++k) {
-    if (members_[k].empty()) continue;
-    if (shape_.numbers) {
-      share_out(static_cast<int>(k), signed_size(members_[k]));
-      for (int64_t side = 0; side < sides_; ++side) {
-        weights[to_size(side)] = share_weight_.data() + side * tile_rows_;
-        multipliers[to_size(side)] = share_multiplier_.data() + side * tile_rows_;
-      }
-    }
-    for (size_t side = 0; side < sums.size(); ++side)
-      sums[side] = sums_.data() + (k * sums.size() + side) * to_size(width_ + 1);
-    add_to_sums(tile_, members_[k].data(), signed_size(members_[k]), weights.data(), multipliers.data(), sums.data(),
-                sides_);
-  }
-}
-
-// What the rows of a tile have in one channel of numbers.
-template <class T>
-void RouteSums<T>::share_out(int channel, int64_t count) {
-  for (int64_t side = 0; side < sides_; ++side) {
-    for (int64_t i = 0; i < count; ++i) {
-      const auto at = to_size(side * tile_rows_ + i);
-      const double share = number_share(value_[to_size(i)], channel);
-      share_weight_[at] = side_weight_[at] * share;
-      share_multiplier_[at] = side_multiplier_[at] * share;
-    }
+    double* left = step.mean[0].empty() ? reach_of(step.left) : centred_[centred++].data() + offset;
+    double* right = step.mean[1].empty() ? reach_of(step.right) : centred_[centred++].data() + offset;
+    const auto number = static_cast<int32_t>(i);
+    sums_.divide(number, i == 0 ? nullptr : reach_of(number), left, right, counts_.data() + 2 * i);
   }
 }
 
@@ -239,15 +97,7 @@ double* RouteSums<T>::centre(const TrainingRows<Matrix<T>>& block, const double*
 
 template <class T>
 void RouteSums<T>::unload(const TrainingRows<Matrix<T>>& block, double* out) {
-  const int64_t d = shape_.columns;
-  const auto take = [&](int64_t side) {
-    for (int32_t k = 0; k < shape_.channels(); ++k) {
-      const double* sums = sums_.data() + (k * sides_ + side) * (width_ + 1);
-      *out++ = sums[width_];
-      *out++ = sums[d];
-      out = std::copy(sums, sums + d, out);
-    }
-  };
+  const auto take = [&](int64_t side) { out = sums_.finish(side, out); };
   if (!route_.root_mean.empty())
     centre(block, nullptr, route_.root_mean, out);
   else if (route_.steps.empty())

@@ -16,8 +16,8 @@
 #include "base/parallel.hpp"
 #include "families/stochastic/divide.hpp"
 #include "families/stochastic/frame.hpp"
-#include "families/stochastic/route_kernel.hpp"
 #include "families/stochastic/sums.hpp"
+#include "families/stochastic/tile.hpp"
 #include "grow/pass_growth.hpp"
 #include "numeric/pairwise_sum.hpp"
 
@@ -52,11 +52,7 @@ class RouteSums {
   void add(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t end, int64_t first, double* out);
 
  private:
-  void load(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
-  void measure(const TrainingRows<Matrix<T>>& rows, int64_t begin, int64_t count, int64_t first);
   void divide(int64_t offset);
-  void add_classes();
-  void share_out(int channel, int64_t count);
   void unload(const TrainingRows<Matrix<T>>& block, double* out);
   double* centre(const TrainingRows<Matrix<T>>& block, const double* reach, const std::vector<double>& mean,
                  double* out);
@@ -64,17 +60,10 @@ class RouteSums {
   const Route& route_;
   Frame frame_;
   SumShape shape_;
-  int64_t tile_rows_, width_, sides_ = 0;
-  RouteTile tile_{};
-  std::vector<double> by_column_, by_row_, norm_, weight_;
-  std::vector<double> theta_;  // of each step, by place
-  std::vector<double> reach_;  // of each step
-  std::vector<double> side_weight_, side_multiplier_;
-  std::vector<double> value_, share_weight_, share_multiplier_;  // of numbers
-  std::vector<double> sums_;                                     // class by class, side by side: width_ + 1 numbers
-  std::vector<int64_t> counts_;                                  // of each step, left and right
-  std::vector<std::vector<double>> centred_;                     // reach over a whole block, of each side with a mean
-  std::vector<std::vector<int32_t>> members_;                    // rows of each class
+  TileSums<T> sums_;
+  std::vector<double> reach_;                 // of each step
+  std::vector<int64_t> counts_;               // of each step, left and right
+  std::vector<std::vector<double>> centred_;  // reach over a whole block, of each side with a mean
 };
 
 struct SumsPlace : KnownPlace {

@@ -11,6 +11,7 @@
 #include "base/dot.hpp"
 #include "base/index.hpp"
 #include "data/row_map.hpp"
+#include "families/stochastic/tile.hpp"
 
 namespace boscage::stochastic {
 
@@ -162,26 +163,24 @@ double square_of_zero(const Frame& frame) {
   return sum.total();
 }
 
+// Squares in this range have lost no digits.
+bool is_exact(double square) { return square > 1e-200 && square < 1e200; }
+
 template <class Rows>
-double row_norm(const Frame& frame, const Rows& X, int64_t row, double zero_square) {
+double sparse_norm(const Frame& frame, const Rows& X, int64_t row, double zero_square) {
   LaneSum squares, removed;
   for_entries(X, row, [&](int64_t j, double x) {
     const double z = seen(frame, to_size(j), x);
     squares.add(j, z * z);
-    if constexpr (is_sparse<Rows>) {
-      if (!frame.shift.empty()) {
-        const double before = seen(frame, to_size(j), 0.0);
-        removed.add(j, before * before);
-      }
-    }
+    if (frame.shift.empty()) return;
+    const double before = seen(frame, to_size(j), 0.0);
+    removed.add(j, before * before);
   });
   double square = squares.total() + frame.constant * frame.constant;
-  if constexpr (is_sparse<Rows>) {
-    const double rest = zero_square - removed.total();
-    if (rest < 1e-6 * zero_square && square < 1e-6 * zero_square) return careful_norm(frame, X, row);
-    square += std::max(rest, 0.0);
-  }
-  return square > 1e-200 && square < 1e200 ? std::sqrt(square) : careful_norm(frame, X, row);
+  const double rest = zero_square - removed.total();
+  if (rest < 1e-6 * zero_square && square < 1e-6 * zero_square) return careful_norm(frame, X, row);
+  square += std::max(rest, 0.0);
+  return is_exact(square) ? std::sqrt(square) : careful_norm(frame, X, row);
 }
 
 [[noreturn]] void refuse_norm(int64_t row, double norm) {
@@ -261,17 +260,47 @@ Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<doubl
   return frame;
 }
 
+namespace {
+
+// Rows that are used as given are seen so where they are measured.
+Frame as_given(const Frame& frame) {
+  return frame.unit_rows ? frame : assemble(frame.columns, {Scale::none, false, 0.0}, {}, {}, false);
+}
+
+// Keeps the reciprocal of a row's length, or only checks it.
+void settle_norm(const Frame& frame, double length, int64_t row, double* norm, int64_t i) {
+  if (frame.unit_rows)
+    norm[i] = length > 0 ? 1 / std::max(length, kSmallestNorm) : 1.0;
+  else if (!(length <= 1 + 1e-6))
+    refuse_norm(row, length);
+}
+
+}  // namespace
+
+template <class T>
+void measure_tile(const Frame& frame, Tile<T>& tile, const Matrix<T>& X, int64_t begin, int64_t first, double* norm) {
+  const double constant = frame.unit_rows ? frame.constant : 0.0;
+  const double* squares = tile.squares();
+  for (int64_t i = 0; i < tile.count(); ++i) {
+    const double square = squares[i] + constant * constant;
+    const double length = is_exact(square) ? std::sqrt(square) : careful_norm(as_given(frame), X, begin + i);
+    settle_norm(frame, length, first + begin + i, norm, i);
+  }
+}
+
 template <class Rows>
 void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end, int64_t first, double* norm) {
-  const Frame as_given = frame.unit_rows ? Frame{} : assemble(frame.columns, {Scale::none, false, 0.0}, {}, {}, false);
-  const Frame& seen_by = frame.unit_rows ? frame : as_given;
-  const double zero_square = square_of_zero(seen_by);
-  for (int64_t row = begin; row < end; ++row) {
-    const double length = row_norm(seen_by, X, row, zero_square);
-    if (frame.unit_rows)
-      norm[row - begin] = length > 0 ? 1 / std::max(length, kSmallestNorm) : 1.0;
-    else if (!(length <= 1 + 1e-6))
-      refuse_norm(first + row, length);
+  if constexpr (is_sparse<Rows>) {
+    const Frame seen_by = as_given(frame);
+    const double zero_square = square_of_zero(seen_by);
+    for (int64_t row = begin; row < end; ++row)
+      settle_norm(frame, sparse_norm(seen_by, X, row, zero_square), first + row, norm, row - begin);
+  } else {
+    Tile<std::remove_cvref_t<decltype(X(0, 0))>> tile(frame);
+    for (int64_t at = begin; at < end; at += tile.most_rows()) {
+      tile.load(X, nullptr, at, std::min(tile.most_rows(), end - at));
+      measure_tile(frame, tile, X, at, first, norm != nullptr ? norm + (at - begin) : nullptr);
+    }
   }
 }
 
@@ -310,5 +339,7 @@ BOSCAGE_FRAME(SparseRows<double BOSCAGE_COMMA int64_t>)
                                 const std::vector<double>&, double*);
 BOSCAGE_STEPS(Matrix<float>)
 BOSCAGE_STEPS(Matrix<double>)
+template void measure_tile(const Frame&, Tile<float>&, const Matrix<float>&, int64_t, int64_t, double*);
+template void measure_tile(const Frame&, Tile<double>&, const Matrix<double>&, int64_t, int64_t, double*);
 
 }  // namespace boscage::stochastic

@@ -14,11 +14,27 @@
 #include "base/parallel.hpp"
 #include "data/matrix.hpp"
 #include "data/rows.hpp"
-#include "families/stochastic/dense_kernel.hpp"
 #include "families/stochastic/units.hpp"
 #include "numeric/pairwise_sum.hpp"
 
 namespace boscage::stochastic {
+
+template <class T>
+class Tile;
+
+// m numbers v from -1 to 1 are as m pairs of classes, between each of which one of them lies, so that the Gini index of
+// the 2 m weights is a multiple of the sum of the variances plus a constant; a last channel holds their squares, for
+// reports.
+constexpr int32_t number_channels(int32_t outputs) { return 2 * outputs + 1; }
+inline double number_share(const double* v, int32_t outputs, int32_t channel) {
+  if (channel < 2 * outputs) {
+    const double x = v[channel / 2];
+    return (channel % 2 == 0 ? 1 - x : 1 + x) * (0.5 / outputs);
+  }
+  double squares = 0;
+  for (int32_t j = 0; j < outputs; ++j) squares += v[j] * v[j];
+  return squares;
+}
 
 enum class Scale { standard, unit, none };
 
@@ -46,14 +62,19 @@ struct TrainingRows {
   std::span<const int32_t> label;  // classes
   std::span<const double> weight;  // empty: 1
   int32_t classes = 0;
-  std::span<const double> value = {};  // numbers, from -1 to 1
+  std::span<const double> value = {};  // numbers, from -1 to 1: rows x outputs
+  int32_t outputs = 1;
 
   bool is_numbers() const { return !value.empty(); }
-  // Calls add(channel, share of the row's weight in it).
+  const double* values(int64_t row) const { return value.data() + row * outputs; }
+  // Channels that tests are chosen by, and all.
+  int32_t decided() const { return is_numbers() ? 2 * outputs : classes; }
+  int32_t channels() const { return is_numbers() ? number_channels(outputs) : classes; }
+  // Calls add(channel, share of the row's weight in it) for the first channels of a row.
   template <class Add>
-  void for_channels(int64_t row, int channels, const Add& add) const {
+  void for_channels(int64_t row, int32_t count, const Add& add) const {
     if (!is_numbers()) return add(label[to_size(row)], 1.0);
-    for (int k = 0; k < channels; ++k) add(k, number_share(value[to_size(row)], k));
+    for (int32_t k = 0; k < count; ++k) add(k, number_share(values(row), outputs, k));
   }
 
   int64_t size() const { return X.rows; }
@@ -96,5 +117,8 @@ Frame assemble(int64_t columns, const FrameSettings& settings, std::vector<doubl
 // the message.
 template <class Rows>
 void measure_norms(const Frame& frame, const Rows& X, int64_t begin, int64_t end, int64_t first, double* norm);
+// The same for the rows of a tile, of which the first is row `begin` of X.
+template <class T>
+void measure_tile(const Frame& frame, Tile<T>& tile, const Matrix<T>& X, int64_t begin, int64_t first, double* norm);
 
 }  // namespace boscage::stochastic

@@ -73,19 +73,19 @@ struct Whitened {
 std::pair<Vector, Vector> extremes(const Whitened& white, const Vector& lower) {
   const Eigen eigen = leading_eigen(white.sandwich(lower), white.n, std::min<size_t>(white.n, 4));
   std::pair<Vector, Vector> found;
-  for (size_t i = 0; i < eigen.values.size(); ++i) {
+  for (size_t i = 0; i < to_size(eigen.values.size()); ++i) {
     Vector& side = eigen.values[i] > 0 ? found.first : found.second;
     if (side.empty() && eigen.values[i] != 0) side = white.back(eigen.vectors.data() + i * white.n);
   }
   return found;
 }
 
-// A class's indicator by |p| > tan(angle) |q|, the sign of a product of two planes: the best angle and what it
-// explains.
-std::pair<double, double> fit_angle(const Vector& sums, size_t classes, size_t k) {
+// A class's indicator, of this variance, by |p| > tan(angle) |q|, the sign of a product of two planes: the best angle
+// and what it explains.
+std::pair<double, double> fit_angle(const Vector& sums, size_t classes, size_t k, double variance) {
   double total = 0;
   for (size_t c = 0; c < classes; ++c) total += sums[c * kPlaneSums];
-  const double rho = sums[k * kPlaneSums] / total, variance = rho * (1 - rho);
+  const double rho = sums[k * kPlaneSums] / total;
   double below = 0, mine_below = 0, best = 0, at = 0;
   for (size_t i = 0; i + 1 < kAngles; ++i) {
     for (size_t c = 0; c < classes; ++c) below += sums[c * kPlaneSums + kPowerSums + i] / total;
@@ -101,12 +101,12 @@ std::pair<double, double> fit_angle(const Vector& sums, size_t classes, size_t k
 }
 
 // A class's indicator by one square, for classes inside and outside of a slab: what p² or q² explains.
-std::pair<bool, double> fit_square(const Vector& sums, size_t classes, size_t k) {
+std::pair<bool, double> fit_square(const Vector& sums, size_t classes, size_t k, double variance) {
   double s[kPowerSums] = {0, 0, 0, 0, 0, 0};
   for (size_t c = 0; c < classes; ++c)
     for (size_t i = 0; i < kPowerSums; ++i) s[i] += sums[c * kPlaneSums + i];
   const double* mine = sums.data() + k * kPlaneSums;
-  const double rho = mine[0] / s[0], variance = rho * (1 - rho);
+  const double rho = mine[0] / s[0];
   double explained[2] = {0, 0};
   for (size_t i = 0; i < 2; ++i) {
     const double mean = s[1 + i] / s[0], spread = s[3 + i] / s[0] - mean * mean;
@@ -116,9 +116,9 @@ std::pair<bool, double> fit_square(const Vector& sums, size_t classes, size_t k)
   return {explained[0] >= explained[1], std::max(explained[0], explained[1])};
 }
 
-Pair pair_in_plane(const Vector& sums, size_t classes, size_t k, const Vector& f, const Vector& g) {
-  const auto [angle, by_angle] = fit_angle(sums, classes, k);
-  const auto [along_f, by_square] = fit_square(sums, classes, k);
+Pair pair_in_plane(const Vector& sums, size_t classes, size_t k, double variance, const Vector& f, const Vector& g) {
+  const auto [angle, by_angle] = fit_angle(sums, classes, k, variance);
+  const auto [along_f, by_square] = fit_square(sums, classes, k, variance);
   Pair pair;
   pair.fit = std::max(by_angle, by_square);
   if (by_square > by_angle) {
@@ -136,29 +136,42 @@ Pair pair_in_plane(const Vector& sums, size_t classes, size_t k, const Vector& f
   return pair;
 }
 
-std::vector<size_t> heaviest(const NodeSums& sums) {
+// The classes looked at: one of two, of more the heaviest; of numbers one channel for each output, those first whose
+// moments differ most.
+std::vector<size_t> looked_at(const NodeSums& sums, const std::function<double(size_t)>& size_of_moments) {
   std::vector<size_t> order;
   for (size_t k = 0; k < sums.weight.size(); ++k)
-    if (sums.weight[k] > 0) order.push_back(k);
-  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return sums.weight[i] > sums.weight[j]; });
-  if (order.size() == 2) return {std::max(order[0], order[1])};
+    if (sums.weight[k] > 0 && (!sums.numbers || k % 2 == 1)) order.push_back(k);
+  Vector first(sums.weight.size());
+  for (const size_t k : order) first[k] = sums.numbers ? size_of_moments(k) : sums.weight[k];
+  std::stable_sort(order.begin(), order.end(), [&](size_t i, size_t j) { return first[i] > first[j]; });
+  if (order.size() == 2 && !sums.numbers) return {std::max(order[0], order[1])};
   if (order.size() > kMostClasses) order.resize(kMostClasses);
   return order;
 }
 
-// The sums of a child: half of (B_k ± S_k u).
-NodeSums child_of(const NodeSums& sums, const Vector& moments, const Vector& u, const Side& side, double sign) {
+// The sums of a child: half of (B_k ± S_k u). `weight`: of its channels.
+NodeSums child_of(const NodeSums& sums, const Vector& moments, const Vector& u, Vector weight, double sign) {
   NodeSums child = sums;
-  child.weight = side.sums;
   const auto n = to_size(sums.width);
-  for (size_t k = 0; k < child.weight.size(); ++k) {
+  const auto turn = [&](size_t k, double* sum) {
     const Vector turned = times(moments.data() + k * n * n, n, u);
-    for (size_t j = 0; j < n; ++j) {
-      double& value = child.sum[k * n + j];
-      value = child.weight[k] > 0 ? 0.5 * (value + sign * turned[j]) : 0.0;
-    }
+    for (size_t j = 0; j < n; ++j) sum[j] = weight[k] > 0 ? 0.5 * (sum[j] + sign * turned[j]) : 0.0;
+  };
+  for (size_t k = 0; k < to_size(sums.classes); ++k) turn(k, child.sum.data() + k * n);
+  if (sums.numbers) {
+    turn(weight.size() - 1, child.squares.data());
+    child.square_weight = weight.back();
+    weight.pop_back();
   }
+  child.weight = std::move(weight);
   return child;
+}
+
+// Weight times the variance that one channel of numbers would have if it had that of all outputs.
+double variance_of_numbers(const NodeSums& sums) {
+  const auto outputs = static_cast<double>(sums.numbers->outputs.size());
+  return potential_of(sums, SquaredError{}) / (4 * outputs);
 }
 
 }  // namespace
@@ -171,20 +184,31 @@ Pair find_pair(const NodeSums& sums, const Vector& moments, const PlaneSums& pla
   const size_t n = white.n;
   const detail::Shares shares(sums);
   double linear = 0;
-  for (const size_t k : heaviest(sums)) {
-    const double rho = sums.weight[k] / total;
+  const auto apart = [&](size_t k) {
     Vector lower(n * n);
+    const double rho = sums.weight[k] / total;
     for (size_t i = 0; i < n * n; ++i) lower[i] = moments[k * n * n + i] / total - rho * white.all[i];
+    return lower;
+  };
+  const auto size_of_moments = [&](size_t k) {
+    const Vector lower = apart(k);
+    return inner(lower, lower);
+  };
+  const double of_numbers = sums.numbers ? variance_of_numbers(sums) / total : 0;
+  for (const size_t k : looked_at(sums, size_of_moments)) {
+    const double rho = sums.weight[k] / total, variance = sums.numbers ? of_numbers : rho * (1 - rho);
+    if (!(variance > 0)) continue;
+    const Vector lower = apart(k);
     auto [f, g] = extremes(white, lower);
     const auto place = to_size(std::find(shares.present.begin(), shares.present.end(), static_cast<int32_t>(k)) -
                                shares.present.begin());
     Vector c(shares.c_of(place), shares.c_of(place) + n);
     solve_lower(white.factor, n, c.data());
-    linear = std::max(linear, inner(c, c) / (rho * (1 - rho)));
+    linear = std::max(linear, inner(c, c) / variance);
     if (f.empty() && g.empty()) continue;
     if (f.empty()) f = g;
     if (g.empty()) g = f;
-    Pair pair = pair_in_plane(plane_sums(f, g), sums.weight.size(), k, f, g);
+    Pair pair = pair_in_plane(plane_sums(f, g), sums.weight.size(), k, variance, f, g);
     if (inner(times(lower.data(), n, pair.u), pair.v) < 0)
       for (double& x : pair.v) x = -x;
     if (pair.fit > best.fit) best = std::move(pair);
@@ -197,19 +221,14 @@ std::vector<MeasuredTest> measure_triple(const NodeSums& sums, const Vector& mom
                                          const AnyCriterion& criterion, double min_weight) {
   MeasuredTest root;
   std::tie(root.left, root.right) = divide(sums, pair.u.data(), rows);
-  const double *l = root.left.sums.data(), *r = root.right.sums.data();
-  visit_classes(
-      [&](const auto& g) {
-        root.gain = g.gain(r, l, sums.classes);
-        root.drop = g.drop(r, l, sums.classes);
-      },
-      criterion);
+  set_gain(criterion, root);
+  auto [on_left, on_right] = divide_channels(sums, pair.u.data());
   root.test.feature = kLinear;
   root.test.weights = pair.u;
   Vector opposite = pair.v;
   for (double& x : opposite) x = -x;
-  auto left = measure(child_of(sums, moments, pair.u, root.left, -1), opposite, rows, criterion, min_weight);
-  auto right = measure(child_of(sums, moments, pair.u, root.right, 1), pair.v, rows, criterion, min_weight);
+  auto left = measure(child_of(sums, moments, pair.u, std::move(on_left), -1), opposite, rows, criterion, min_weight);
+  auto right = measure(child_of(sums, moments, pair.u, std::move(on_right), 1), pair.v, rows, criterion, min_weight);
   if (left.empty() || right.empty()) return {};
   return {std::move(root), std::move(left.front()), std::move(right.front())};
 }

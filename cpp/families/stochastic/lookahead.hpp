@@ -1,9 +1,10 @@
 // Seeing XOR: two levels at once from the second moments of a node.
 //
 // Where the class means agree no single linear test gains anything, but class k may still depend on products
-// (u.z)(v.z). The pair u, v comes from the extreme directions of M_k = sum (Y_k - rho_k) z zᵀ against S = sum z zᵀ;
-// root u, right child +v, left child -v make the last turn right with probability (1 + (u.z)(v.z))/2.
-// Must not know rows: what it needs of them are sums.
+// (u.z)(v.z). So may a number: the shares of its row in two classes (frame.hpp) take the place of Y_k. The pair
+// u, v comes from the extreme directions of M_k = sum (Y_k - rho_k) z zᵀ against S = sum z zᵀ; root u, right child +v,
+// left child -v make the last turn right with probability (1 + (u.z)(v.z))/2. Must not know rows: what it needs of them
+// are sums.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +34,11 @@ using PlaneSums = std::function<Vector(const Vector& f, const Vector& g)>;
 
 struct Pair {
   Vector u, v;
-  double fit = 0;         // share of the class's variance explained by the product
+  double fit = 0;         // share of the variance of the class, or of all numbers, explained by the product
   double linear_fit = 0;  // and by the best linear function
 };
 
-// moments: for each class the sum of weight times z zᵀ (lower triangles). Empty u: nothing found.
+// moments: for each class, or channel, the sum of weight times z zᵀ (lower triangles). Empty u: nothing found.
 Pair find_pair(const NodeSums& sums, const Vector& moments, const PlaneSums& plane_sums);
 
 // The three tests (root, left, right) with their sides and gains; empty if a child's test gains nothing.

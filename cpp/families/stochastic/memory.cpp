@@ -102,7 +102,7 @@ void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   choose_sides(grower, pass.parent, parent.summed_at, pass.division);
   pass.keep_left = keeps_reach(grower, node.left);
   pass.keep_right = keeps_reach(grower, node.right);
-  const auto stored = static_cast<int64_t>(parent.rows.empty() ? rows_.size() : parent.rows.size());
+  const int64_t stored = parent.rows.empty() ? rows_.size() : signed_size(parent.rows);
   if (kept_ + stored > budget_) pass.keep_left = pass.keep_right = false;
   if (pass.keep_right) {
     pass.right_reach = Reach(stored);
@@ -227,7 +227,8 @@ void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32
     start_pass(grower, passes[i]);
     divisions.push_back(passes[i].division);
   }
-  const int64_t blocks = block_count(rows_.size()), round = 4 * pool_.threads();
+  const int64_t blocks = block_count(rows_.size()),
+                round = blocks_at_once(pool_.threads(), parents.size() * shape_.size());
   for (int64_t first = 0; first < blocks; first += round) {
     std::vector<Slot> slots(to_size(std::min(round, blocks - first)));
     pool_.parallel_for(signed_size(slots), [&](int64_t i, int) {
@@ -297,7 +298,7 @@ template <class Rows>
 double MemoryGrowth<Rows>::product_above(const Grower& grower, int32_t id) const {
   for (id = grower.node(id).parent; id >= 0; id = grower.node(id).parent) {
     const auto place = to_size(id);
-    if (place < product_fit_.size() && product_fit_[place] > 0 && grower.node(id).proposal.tests.size() == 3)
+    if (place < product_fit_.size() && product_fit_[place] > 0 && grower.node(id).tests == 3)
       return product_fit_[place];
   }
   return 0;
@@ -314,17 +315,19 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
   const NodeState& here = state(request.node);
   const NodeSums sums = finish(here.sums, shape_, frame_);
   const int64_t width = frame_.width();
-  const Vector moments = sum_over(here, to_size(shape_.classes * width * width),
+  const Vector moments = sum_over(here, to_size(shape_.channels() * width * width),
                                   [&](const NodeBlock& block, double* sum) { add_moments(rows_, frame_, block, sum); });
   const auto in_plane = [&](const Vector& f, const Vector& g) {
-    return sum_over(here, to_size(shape_.classes) * kPlaneSums, [&](const NodeBlock& block, double* sum) {
+    return sum_over(here, to_size(shape_.decided()) * kPlaneSums, [&](const NodeBlock& block, double* sum) {
       Vector z(to_size(width));
       for (int64_t i = 0; i < block.count; ++i) {
         const int64_t row = block.rows != nullptr ? static_cast<int64_t>(block.rows[i]) : block.begin + i;
         const double weight = rows_.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
         see_row(rows_, frame_, row, z.data());
-        add_to_plane(detail::inner(f, z), detail::inner(g, z), weight,
-                     sum + rows_.label[to_size(row)] * static_cast<int64_t>(kPlaneSums));
+        const double p = detail::inner(f, z), q = detail::inner(g, z);
+        rows_.for_channels(row, shape_.decided(), [&](int32_t channel, double share) {
+          add_to_plane(p, q, weight * share, sum + channel * static_cast<int64_t>(kPlaneSums));
+        });
       }
     });
   };
@@ -334,7 +337,7 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
   if (!request.may_triple || pair.u.empty() || !(pair.fit > needed)) return single;
   auto tests = measure_triple(sums, moments, pair, here.count, criterion_, grower.limits().min_weight_leaf);
   if (tests.empty()) return single;
-  if (product_fit_.size() < grower.size()) product_fit_.resize(grower.size(), 0.0);
+  if (signed_size(product_fit_) < grower.size()) product_fit_.resize(to_size(grower.size()), 0.0);
   product_fit_[to_size(request.node)] = pair.fit;
   Proposal triple;
   triple.tests = std::move(tests);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "base/dot.hpp"
 #include "base/index.hpp"
@@ -247,29 +249,56 @@ Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSet
   return w;
 }
 
-Side side_of_channels(double low, double high, double squares, int64_t rows, const NumberFacts& numbers) {
-  NumberSums sums;
+Side side_of_channels(Vector weight, int64_t rows, const NumberFacts* numbers) {
+  if (numbers == nullptr) {
+    Side side;
+    side.rows = rows;
+    side.sums = std::move(weight);
+    return side;
+  }
+  const size_t outputs = numbers->outputs.size();
+  NumberSums sums(outputs);
   sums.rows = rows;
-  sums.sums = {low + high, high - low};
-  sums.outputs = numbers.outputs;
-  sums.report = squares;
-  return number_side(std::move(sums), numbers.grid);
+  sums.sums[0] = std::accumulate(weight.begin(), weight.end() - 1, 0.0);
+  for (size_t j = 0; j < outputs; ++j)
+    sums.sums[j + 1] = (weight[2 * j + 1] - weight[2 * j]) * static_cast<double>(outputs);
+  sums.outputs = numbers->outputs;
+  sums.report = weight.back();
+  return number_side(std::move(sums), numbers->grid);
+}
+
+std::pair<Vector, Vector> divide_channels(const NodeSums& sums, const double* w) {
+  Vector left, right;
+  const auto divide = [&](double weight, const double* sum) {
+    const double tilt = weight > 0 ? std::clamp(dot(sum, w, sums.width), -weight, weight) : 0.0;
+    const auto side = [&](double part) { return part <= 1e-12 * weight ? 0.0 : part; };
+    left.push_back(side((weight - tilt) / 2));
+    right.push_back(side((weight + tilt) / 2));
+  };
+  for (int32_t k = 0; k < sums.classes; ++k) divide(sums.weight[to_size(k)], sums.of(k));
+  if (sums.numbers) divide(sums.square_weight, sums.squares.data());
+  return {std::move(left), std::move(right)};
 }
 
 std::pair<Side, Side> divide(const NodeSums& sums, const double* w, int64_t rows) {
-  Side left, right;
-  left.rows = right.rows = rows;
-  for (int32_t k = 0; k < sums.classes; ++k) {
-    const double weight = sums.weight[to_size(k)];
-    const double tilt = weight > 0 ? std::clamp(dot(sums.of(k), w, sums.width), -weight, weight) : 0.0;
-    const auto side = [&](double part) { return part <= 1e-12 * weight ? 0.0 : part; };
-    left.sums.push_back(side((weight - tilt) / 2));
-    right.sums.push_back(side((weight + tilt) / 2));
+  auto [left, right] = divide_channels(sums, w);
+  return {side_of_channels(std::move(left), rows, sums.numbers.get()),
+          side_of_channels(std::move(right), rows, sums.numbers.get())};
+}
+
+void set_gain(const AnyCriterion& criterion, MeasuredTest& found) {
+  const double *left = found.left.sums.data(), *right = found.right.sums.data();
+  const auto size = static_cast<int>(found.left.sums.size());
+  if (found.left.numbers) {
+    found.gain = found.drop = SquaredError{}.gain(right, left, size);
+    return;
   }
-  if (!sums.numbers) return {std::move(left), std::move(right)};
-  const double all = sums.square_weight, tilt = std::clamp(dot(sums.squares.data(), w, sums.width), -all, all);
-  return {side_of_channels(left.sums[0], left.sums[1], (all - tilt) / 2, rows, *sums.numbers),
-          side_of_channels(right.sums[0], right.sums[1], (all + tilt) / 2, rows, *sums.numbers)};
+  visit_classes(
+      [&](const auto& g) {
+        found.gain = g.gain(right, left, size);
+        found.drop = g.drop(right, left, size);
+      },
+      criterion);
 }
 
 std::vector<MeasuredTest> measure(const NodeSums& sums, const Vector& w, int64_t rows, const AnyCriterion& criterion,
@@ -277,27 +306,22 @@ std::vector<MeasuredTest> measure(const NodeSums& sums, const Vector& w, int64_t
   if (w.empty()) return {};
   MeasuredTest found;
   std::tie(found.left, found.right) = divide(sums, w.data(), rows);
-  const double *l = found.left.sums.data(), *r = found.right.sums.data();
   const double left = found.left.weight(), right = found.right.weight();
   if (!(left > 0 && right > 0) || left < min_weight || right < min_weight) return {};
-  double whole = 0;
-  if (sums.numbers) {
-    const Side all = side_of_channels(sums.weight[0], sums.weight[1], sums.square_weight, rows, *sums.numbers);
-    found.gain = found.drop = SquaredError{}.gain(r, l, 2);
-    whole = SquaredError{}.total(all.sums.data(), 2, all.numbers->report);
-  } else {
-    visit_classes(
-        [&](const auto& g) {
-          found.gain = g.gain(r, l, sums.classes);
-          found.drop = g.drop(r, l, sums.classes);
-          whole = g.total(sums.weight.data(), sums.classes);
-        },
-        criterion);
-  }
-  if (!(found.drop > 1e-13 * whole)) return {};
+  set_gain(criterion, found);
+  if (!(found.drop > 1e-13 * potential_of(sums, criterion))) return {};
   found.test.feature = kLinear;
   found.test.weights = w;
   return {std::move(found)};
+}
+
+double potential_of(const NodeSums& sums, const AnyCriterion& criterion) {
+  if (!sums.numbers)
+    return visit_classes([&](const auto& g) { return g.total(sums.weight.data(), sums.classes); }, criterion);
+  Vector weight = sums.weight;
+  weight.push_back(sums.square_weight);
+  const Side all = side_of_channels(std::move(weight), 0, sums.numbers.get());
+  return SquaredError{}.total(all.sums.data(), static_cast<int>(all.sums.size()), all.numbers->report);
 }
 
 }  // namespace boscage::stochastic

@@ -29,7 +29,7 @@ struct NodeSums {
   // and 1 - |mean row|², both summed over the rows themselves.
   Vector centred;
   double spread = 0;
-  // Of numbers, where the classes are the two channels of dense_kernel.hpp: the third one, and range and units.
+  // Of numbers, where the classes are the channels of frame.hpp: the last of them, and range and units.
   double square_weight = 0;
   Vector squares;
   std::shared_ptr<const NumberFacts> numbers = nullptr;
@@ -54,11 +54,17 @@ bool needs_direct_sums(const NodeSums& sums);
 // The direction of the best test; empty if no test gains anything.
 Vector solve(const NodeSums& sums, const AnyCriterion& criterion, const SolveSettings& settings);
 
-// A side of numbers by the weights of its channels.
-Side side_of_channels(double low, double high, double squares, int64_t rows, const NumberFacts& numbers);
+// A side by the weights of its classes, or of all channels of numbers.
+Side side_of_channels(Vector weight, int64_t rows, const NumberFacts* numbers);
 
-// Class weights of the (left, right) side of a test. Both sides have the rows of the node.
+// Weights of the classes, or of all channels, on the (left, right) side of a test.
+std::pair<Vector, Vector> divide_channels(const NodeSums& sums, const double* w);
+// The sides themselves. Both have the rows of the node.
 std::pair<Side, Side> divide(const NodeSums& sums, const double* w, int64_t rows);
+// Weight times impurity of the node.
+double potential_of(const NodeSums& sums, const AnyCriterion& criterion);
+// Writes gain and drop of a test whose sides are known.
+void set_gain(const AnyCriterion& criterion, MeasuredTest& found);
 
 // The test with its sides and gain; no test if it gains nothing or a side is lighter than allowed.
 std::vector<MeasuredTest> measure(const NodeSums& sums, const Vector& w, int64_t rows, const AnyCriterion& criterion,

@@ -6,121 +6,39 @@
 
 #include "base/dot.hpp"
 #include "base/index.hpp"
-#include "families/stochastic/dense_kernel.hpp"
+#include "families/stochastic/tile.hpp"
 
 namespace boscage::stochastic {
 
 namespace {
 
-// Rows of a block that stay in the cache while several nodes read them.
-constexpr int64_t kTileNumbers = 1 << 13;
-
-// One tile of consecutive rows; columns that are not next to each other are first copied together.
-template <class T>
-struct Tile {
-  const T* data = nullptr;
-  int64_t stride = 0, first = 0;
-  std::vector<T> copy;
-
-  void load(const Matrix<T>& X, int64_t begin, int64_t end) {
-    first = begin;
-    if (X.column_stride == 1) {
-      data = X.data + begin * X.row_stride;
-      stride = X.row_stride;
-      return;
-    }
-    stride = X.columns;
-    copy.resize(to_size((end - begin) * X.columns));
-    for (int64_t j = 0; j < X.columns; ++j)
-      for (int64_t row = begin; row < end; ++row) copy[to_size((row - begin) * stride + j)] = X(row, j);
-    data = copy.data();
-  }
-};
-
 const double* or_null(const std::vector<double>& values) { return values.empty() ? nullptr : values.data(); }
 
+// Divides nodes that have the same rows.
 template <class T>
-DenseRun<T> make_run(const TrainingRows<Matrix<T>>& rows, const Frame& frame, const Tile<T>& tile,
-                     const NodeBlock& node) {
-  DenseRun<T> run{};
-  run.data = tile.data;
-  run.stride = tile.stride;
-  run.first = tile.first;
-  run.columns = rows.X.columns;
-  run.rows = node.rows;
-  run.begin = node.begin;
-  run.count = node.count;
-  run.shift = frame.centre_late ? nullptr : or_null(frame.shift);
-  run.norm = or_null(frame.norm);
-  run.weight = rows.weight.empty() ? nullptr : rows.weight.data();
-  run.label = rows.label.data();
-  run.value = rows.is_numbers() ? rows.value.data() : nullptr;
-  run.sums_stride = rows.X.columns + 2;
-  run.reach = node.reach;
-  run.left = node.left;
-  run.right = node.right;
-  run.left_sums = node.left_sums;
-  run.right_sums = node.right_sums;
-  return run;
-}
-
-void set_test(auto& run, const Division& division) {
-  run.theta = division.test.theta.data();
-  run.offset = division.test.offset;
-  run.cut_left = division.cut_left;
-  run.cut_right = division.cut_right;
-  if (!division.sum_left) run.left_sums = nullptr;
-  if (!division.sum_right) run.right_sums = nullptr;
-}
-
-// Moves the start of a node's rows past `done` of them.
-NodeBlock part_of(const NodeBlock& node, int64_t done, int64_t count) {
-  NodeBlock part = node;
-  part.rows = node.rows != nullptr ? node.rows + done : nullptr;
-  part.begin = node.begin + done;
-  part.count = count;
-  part.reach = node.reach != nullptr ? node.reach + done : nullptr;
-  part.left = node.left != nullptr ? node.left + done : nullptr;
-  part.right = node.right != nullptr ? node.right + done : nullptr;
-  return part;
-}
-
-// How many of the node's rows from position `done` on lie before row `end`.
-int64_t rows_before(const NodeBlock& node, int64_t done, int64_t end) {
-  if (node.rows == nullptr) return std::clamp(end - node.begin - done, int64_t{0}, node.count - done);
-  return std::lower_bound(node.rows + done, node.rows + node.count, static_cast<uint32_t>(end)) - (node.rows + done);
-}
-
-int64_t first_row(const NodeBlock& node) {
-  return node.rows == nullptr ? node.begin : static_cast<int64_t>(node.rows[0]);
-}
-
-int64_t end_row(const NodeBlock& node) {
-  return node.rows == nullptr ? node.begin + node.count : static_cast<int64_t>(node.rows[node.count - 1]) + 1;
-}
-
-// Calls visit(tile, node number, its part) for every tile and node.
-template <class T, class Visit>
-void for_tiles(const Matrix<T>& X, std::span<const NodeBlock> nodes, Visit visit) {
-  int64_t begin = X.rows, end = 0;
-  for (const NodeBlock& node : nodes) {
-    if (node.count == 0) continue;
-    begin = std::min(begin, first_row(node));
-    end = std::max(end, end_row(node));
-  }
-  const bool whole = nodes.size() == 1 && X.column_stride == 1;
-  const int64_t step = whole ? kBlockRows : std::max<int64_t>(16, kTileNumbers / std::max<int64_t>(X.columns, 1));
-  std::vector<int64_t> done(nodes.size(), 0);
-  Tile<T> tile;
-  for (int64_t at = begin; at < end; at += step) {
-    const int64_t stop = std::min(at + step, end);
-    tile.load(X, at, stop);
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const int64_t count = rows_before(nodes[i], done[i], stop);
-      if (count > 0) visit(tile, i, part_of(nodes[i], done[i], count));
-      done[i] += count;
+void divide_together(const TrainingRows<Matrix<T>>& rows, const Frame& frame,
+                     std::span<const Division* const> divisions, std::span<NodeBlock* const> nodes) {
+  TileSums<T> sums(frame, rows.classes, rows.is_numbers() ? rows.outputs : 0, divisions);
+  const auto for_sides = [&](const auto& visit) {
+    for (size_t i = 0, side = 0; i < nodes.size(); ++i) {
+      if (divisions[i]->sum_left) visit(static_cast<int64_t>(side++), nodes[i]->left_sums);
+      if (divisions[i]->sum_right) visit(static_cast<int64_t>(side++), nodes[i]->right_sums);
     }
+  };
+  for_sides([&](int64_t side, const double* from) { sums.start(side, from); });
+  const NodeBlock& first = *nodes[0];
+  const auto part = [](auto* values, int64_t at) { return values != nullptr ? values + at : nullptr; };
+  for (int64_t at = 0; at < first.count; at += sums.most_rows()) {
+    sums.load(rows, or_null(frame.norm), part(first.rows, at), first.begin + at,
+              std::min(sums.most_rows(), first.count - at));
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      NodeBlock& node = *nodes[i];
+      sums.divide(static_cast<int64_t>(i), part(node.reach, at), part(node.left, at), part(node.right, at),
+                  node.counts);
+    }
+    sums.add();
   }
+  for_sides([&](int64_t side, double* to) { sums.finish(side, to); });
 }
 
 // One row of a sparse matrix: the same steps as the dense loop, centring left to finish().
@@ -144,7 +62,7 @@ struct SparseStep {
 
   void add(int64_t row, double reach, double* sums) const {
     const double all = rows.weight_of(row) * reach, all_multiplier = all * norm(row);
-    rows.for_channels(row, kNumberChannels, [&](int channel, double share) {
+    rows.for_channels(row, rows.channels(), [&](int32_t channel, double share) {
       const double weight = all * share, multiplier = all_multiplier * share;
       double* mine = sums + channel * stride;
       mine[0] += weight;
@@ -199,10 +117,16 @@ void add_block(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlo
       if (reach != 0) step.add(row, reach, sums);
     }
   } else {
-    int64_t counts[2] = {0, 0};
-    for_tiles(rows.X, std::span<const NodeBlock>(&node, 1), [&](const auto& tile, size_t, const NodeBlock& part) {
-      run_rows(make_run(rows, frame, tile, part), counts);
-    });
+    TileSums<std::remove_cvref_t<decltype(rows.X(0, 0))>> all(frame, rows.classes, rows.is_numbers() ? rows.outputs : 0,
+                                                              {});
+    all.start(0, sums);
+    for (int64_t at = 0; at < block.count; at += all.most_rows()) {
+      all.load(rows, or_null(frame.norm), block.rows != nullptr ? block.rows + at : nullptr, block.begin + at,
+               std::min(all.most_rows(), block.count - at));
+      all.take_all(block.reach != nullptr ? block.reach + at : nullptr);
+      all.add();
+    }
+    all.finish(0, sums);
   }
 }
 
@@ -213,11 +137,18 @@ void divide_block(const TrainingRows<Rows>& rows, const Frame& frame, std::span<
     const SparseStep<Rows> step{rows, frame, rows.X.columns + 2};
     for (size_t i = 0; i < nodes.size(); ++i) step.divide(divisions[i], nodes[i]);
   } else {
-    for_tiles(rows.X, std::span<const NodeBlock>(nodes), [&](const auto& tile, size_t i, const NodeBlock& part) {
-      auto run = make_run(rows, frame, tile, part);
-      set_test(run, divisions[i]);
-      run_rows(run, nodes[i].counts);
-    });
+    std::vector<const Division*> mine;
+    std::vector<NodeBlock*> together;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].count == 0) continue;
+      mine.push_back(&divisions[i]);
+      together.push_back(&nodes[i]);
+      if (nodes[i].rows == nullptr) continue;  // all rows of the block, as the others
+      divide_together(rows, frame, std::span(mine).last(1), std::span(together).last(1));
+      mine.pop_back();
+      together.pop_back();
+    }
+    if (!mine.empty()) divide_together<std::remove_cvref_t<decltype(rows.X(0, 0))>>(rows, frame, mine, together);
   }
 }
 
@@ -249,19 +180,21 @@ void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeB
     const double weight = rows.weight_of(row) * (block.reach != nullptr ? block.reach[i] : 1.0);
     if (weight == 0) continue;
     see_row(rows, frame, row, z.data());
-    double* mine = moments + rows.label[to_size(row)] * width * width;
-    for (int64_t p = 0; p < width; ++p) {
-      const double factor = weight * z[to_size(p)];
-      double* line = mine + p * width;
-      for (int64_t q = 0; q <= p; ++q) line[q] += factor * z[to_size(q)];
-    }
+    rows.for_channels(row, rows.channels(), [&](int32_t channel, double share) {
+      double* mine = moments + channel * width * width;
+      for (int64_t p = 0; p < width; ++p) {
+        const double factor = weight * share * z[to_size(p)];
+        double* line = mine + p * width;
+        for (int64_t q = 0; q <= p; ++q) line[q] += factor * z[to_size(q)];
+      }
+    });
   }
 }
 
 template <class Rows>
 void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, const double* mean,
                  double* sums) {
-  const int64_t width = frame.width(), last = (rows.is_numbers() ? 2 : rows.classes) * width;
+  const int64_t width = frame.width(), last = rows.decided() * width;
   std::vector<double> z(to_size(width)), lost(to_size(last) + 1, 0.0);
   const auto add = [&](int64_t place, double term) {  // what rounding takes is kept
     const double before = sums[place], after = before + term;
@@ -276,7 +209,7 @@ void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeB
     const double short_of_1 = 1 - dot(z.data(), z.data(), width);
     for (int64_t j = 0; j < width; ++j) z[to_size(j)] -= mean[j];
     add(last, weight * (short_of_1 + dot(z.data(), z.data(), width)));
-    rows.for_channels(row, 2, [&](int channel, double share) {
+    rows.for_channels(row, rows.decided(), [&](int32_t channel, double share) {
       for (int64_t j = 0; j < width; ++j) add(channel * width + j, weight * share * z[to_size(j)]);
     });
   }
@@ -318,12 +251,9 @@ NodeSums finish(const std::vector<double>& sums, const SumShape& shape, const Fr
 }
 
 Side whole_side(std::span<const double> sums, const SumShape& shape, int64_t rows) {
-  const auto weight = [&](int32_t k) { return sums[to_size(k * shape.stride())]; };
-  if (shape.numbers) return side_of_channels(weight(0), weight(1), weight(2), rows, *shape.numbers);
-  Side side;
-  side.rows = rows;
-  for (int32_t k = 0; k < shape.classes; ++k) side.sums.push_back(weight(k));
-  return side;
+  Vector weight;
+  for (int32_t k = 0; k < shape.channels(); ++k) weight.push_back(sums[to_size(k * shape.stride())]);
+  return side_of_channels(std::move(weight), rows, shape.numbers.get());
 }
 
 std::vector<double> other_child(const std::vector<double>& parent, const std::vector<double>& child,

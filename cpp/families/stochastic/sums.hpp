@@ -25,8 +25,9 @@ struct SumShape {
   std::shared_ptr<const NumberFacts> numbers = nullptr;  // range and units of numbers; null for classes
 
   int64_t stride() const { return columns + 2; }
-  int32_t channels() const { return numbers ? kNumberChannels : classes; }
-  int32_t decided() const { return numbers ? 2 : classes; }  // channels that tests are chosen by
+  int32_t outputs() const { return numbers ? static_cast<int32_t>(numbers->outputs.size()) : 1; }
+  int32_t channels() const { return numbers ? number_channels(outputs()) : classes; }
+  int32_t decided() const { return numbers ? 2 * outputs() : classes; }  // channels that tests are chosen by
   size_t size() const { return to_size(channels() * stride()); }
 };
 
@@ -69,11 +70,11 @@ template <class Rows>
 void divide_block(const TrainingRows<Rows>& rows, const Frame& frame, std::span<const Division> divisions,
                   std::span<NodeBlock> nodes);
 
-// Adds weight times z zᵀ of the block's rows by class (classes x width x width, lower triangles).
+// Adds weight times z zᵀ of the block's rows by channel (channels x width x width, lower triangles).
 template <class Rows>
 void add_moments(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, double* moments);
 
-// Adds weight times (z - mean) of the block's rows by class (classes x width), then weight times
+// Adds weight times (z - mean) of the block's rows by class, or channel (width numbers for each), then weight times
 // (1 - |z|² + |z - mean|²), whose sum is the weight times 1 - |mean|².
 template <class Rows>
 void add_centred(const TrainingRows<Rows>& rows, const Frame& frame, const NodeBlock& block, const double* mean,

@@ -12,9 +12,8 @@
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 #include "online/kernels.hpp"
 
 namespace boscage::online {
@@ -23,8 +22,8 @@ struct BadState : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-using Array = std::variant<std::vector<int32_t>, std::vector<int64_t>, std::vector<float>, std::vector<double>>;
-using Archive = std::map<std::string, Array>;
+using AnyArray = std::variant<Array<int32_t>, Array<int64_t>, Array<float>, Array<double>>;
+using Archive = std::map<std::string, AnyArray>;
 
 class Reader {
  public:
@@ -32,24 +31,24 @@ class Reader {
 
   // The named array, of exactly `size` entries unless size is negative.
   template <class T>
-  std::vector<T> take(const std::string& name, int64_t size = -1) {
+  Array<T> take(const std::string& name, int64_t size = -1) {
     auto found = archive_.find(name);
     if (found == archive_.end()) throw BadState("the state lacks the array '" + name + "'");
-    auto* values = std::get_if<std::vector<T>>(&found->second);
+    auto* values = std::get_if<Array<T>>(&found->second);
     if (values == nullptr) throw BadState("the state's array '" + name + "' has the wrong type");
-    if (size >= 0 && signed_size(*values) != size) {
+    if (size >= 0 && values->size() != size) {
       throw BadState("the state's array '" + name + "' has " + std::to_string(values->size()) + " entries, not " +
                      std::to_string(size));
     }
-    std::vector<T> taken = std::move(*values);
+    Array<T> taken = std::move(*values);
     archive_.erase(found);
     return taken;
   }
 
   // Finite numbers in [least, most].
   template <class T>
-  std::vector<T> take_finite(const std::string& name, int64_t size, double least = -HUGE_VAL, double most = HUGE_VAL) {
-    std::vector<T> values = take<T>(name, size);
+  Array<T> take_finite(const std::string& name, int64_t size, double least = -HUGE_VAL, double most = HUGE_VAL) {
+    Array<T> values = take<T>(name, size);
     for (T value : values) {
       const auto number = static_cast<double>(value);
       if (!std::isfinite(number) || !(number >= least && number <= most)) {
@@ -60,14 +59,14 @@ class Reader {
   }
 
   // Weights small enough that no margin of a scaled row overflows.
-  std::vector<float> take_weights(const std::string& name, int64_t size) {
+  Array<float> take_weights(const std::string& name, int64_t size) {
     return take_finite<float>(name, size, -1e15, 1e15);
   }
 
   // Integers in [low, high).
   template <class T>
-  std::vector<T> take_index(const std::string& name, int64_t size, int64_t low, int64_t high) {
-    std::vector<T> values = take<T>(name, size);
+  Array<T> take_index(const std::string& name, int64_t size, int64_t low, int64_t high) {
+    Array<T> values = take<T>(name, size);
     for (T value : values) {
       if (value < low || value >= high) throw BadState("the state's array '" + name + "' holds an index out of range");
     }
@@ -75,9 +74,9 @@ class Reader {
   }
 
   // Starts of consecutive slices: 0 first, never falling, `pieces` + 1 entries.
-  std::vector<int64_t> take_offsets(const std::string& name, int64_t pieces) {
-    std::vector<int64_t> offsets = take<int64_t>(name, pieces + 1);
-    for (size_t i = 0; i < offsets.size(); ++i) {
+  Array<int64_t> take_offsets(const std::string& name, int64_t pieces) {
+    Array<int64_t> offsets = take<int64_t>(name, pieces + 1);
+    for (int64_t i = 0; i < offsets.size(); ++i) {
       if (offsets[i] < (i == 0 ? 0 : offsets[i - 1])) throw BadState("the state's array '" + name + "' is not sorted");
     }
     if (offsets[0] != 0) throw BadState("the state's array '" + name + "' does not start at 0");
@@ -88,7 +87,7 @@ class Reader {
   int64_t length(const std::string& name) const {
     const auto found = archive_.find(name);
     if (found == archive_.end()) return -1;
-    return std::visit([](const auto& values) { return signed_size(values); }, found->second);
+    return std::visit([](const auto& values) { return values.size(); }, found->second);
   }
   bool has(const std::string& name) const { return archive_.count(name) > 0; }
   void finish() const {
@@ -101,10 +100,10 @@ class Reader {
 
 template <class Vector>
 int64_t bytes_of(const Vector& values) {
-  return static_cast<int64_t>(values.capacity() * sizeof(typename Vector::value_type));
+  return static_cast<int64_t>(to_size(values.capacity()) * sizeof(typename Vector::value_type));
 }
 
-inline std::vector<float> plain(const Floats& values) { return {values.begin(), values.end()}; }
-inline Floats aligned(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+inline Array<float> plain(const Floats& values) { return {values.begin(), values.end()}; }
+inline Floats aligned(const Array<float>& values) { return {values.begin(), values.end()}; }
 
 }  // namespace boscage::online

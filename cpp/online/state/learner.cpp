@@ -4,28 +4,27 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/index.hpp"
+#include "base/array.hpp"
 
 namespace boscage::online {
 
 Archive Learner::save(bool resume) const {
   Archive archive;
   const bool full = resume && can_learn_;
-  archive["config.integers"] = std::vector<int64_t>{config_.features,
-                                                    config_.lomtree ? 1 : 0,
-                                                    config_.centred ? 1 : 0,
-                                                    full ? static_cast<int64_t>(config_.seed) : 0,
-                                                    config_.flat_below,
-                                                    config_.beam,
-                                                    config_.trees,
-                                                    full ? config_.max_internal_nodes : 0,
-                                                    full ? config_.max_records : 2,
-                                                    full ? config_.replay : 0};
-  archive["config.numbers"] =
-      std::vector<double>{full ? config_.learning_rate : 1.0, full ? config_.swap_resistance : 1.0,
-                          full ? config_.flood.above : 1.0, full ? config_.flood.head_start : 0.0};
-  archive["learner.counts"] = std::vector<int64_t>{full ? 1 : 0, classes_, full ? examples_ : 0,
-                                                   full ? next_build_ : 16, full ? built_classes_ : 0};
+  archive["config.integers"] = Array<int64_t>{config_.features,
+                                              config_.lomtree ? 1 : 0,
+                                              config_.centred ? 1 : 0,
+                                              full ? static_cast<int64_t>(config_.seed) : 0,
+                                              config_.flat_below,
+                                              config_.beam,
+                                              config_.trees,
+                                              full ? config_.max_internal_nodes : 0,
+                                              full ? config_.max_records : 2,
+                                              full ? config_.replay : 0};
+  archive["config.numbers"] = Array<double>{full ? config_.learning_rate : 1.0, full ? config_.swap_resistance : 1.0,
+                                            full ? config_.flood.above : 1.0, full ? config_.flood.head_start : 0.0};
+  archive["learner.counts"] =
+      Array<int64_t>{full ? 1 : 0, classes_, full ? examples_ : 0, full ? next_build_ : 16, full ? built_classes_ : 0};
   archive["learner.known"] = known_;
   scaling_.save(archive, full);
   if (config_.lomtree) {
@@ -33,7 +32,7 @@ Archive Learner::save(bool resume) const {
     return archive;
   }
   scorers_.save(archive, full, clock());
-  for (size_t tree = 0; tree < trees_.size(); ++tree) {
+  for (int64_t tree = 0; tree < trees_.size(); ++tree) {
     trees_[tree].save(archive, "tree" + std::to_string(tree), full);
   }
   if (!full) return archive;
@@ -112,7 +111,7 @@ Learner::Learner(Archive archive) {
   } else {
     scorers_.load(reader, classes_, known_, can_learn_);
     if (can_learn_) scorers_.check_averages(clock());
-    for (size_t tree = 0; tree < trees_.size(); ++tree) {
+    for (int64_t tree = 0; tree < trees_.size(); ++tree) {
       trees_[tree].load(reader, "tree" + std::to_string(tree), known_, can_learn_);
       if (trees_[tree].empty() != trees_[0].empty()) throw BadState("the state's class trees disagree");
     }
@@ -125,11 +124,11 @@ Learner::Learner(Archive archive) {
     }
   }
   reader.finish();
-  is_known_.assign(to_size(classes_), false);
-  for (int32_t label : known_) is_known_[to_size(label)] = true;
+  is_known_.assign(classes_, false);
+  for (int32_t label : known_) is_known_[label] = true;
 }
 
-std::vector<std::pair<std::string, int64_t>> Learner::memory() const {
+Array<std::pair<std::string, int64_t>> Learner::memory() const {
   int64_t trees = bytes_of(known_) + static_cast<int64_t>(is_known_.capacity() / 8) + lomtree_.bytes();
   for (const ClassTree& tree : trees_) trees += tree.bytes();
   const int64_t work = bytes_of(work_.values) + bytes_of(work_.scores) + bytes_of(work_.raw.values) +

@@ -105,11 +105,11 @@ TEST("draws are uniform, normal and reproducible") {
   double sum = 0, square = 0, normals = 0, normal_squares = 0;
   const int n = 20000;
   for (int draw = 0; draw < n; ++draw) {
-    const double u = uniform(7, 3, static_cast<uint64_t>(draw));
+    const double u = uniform(7, 3, draw);
     CHECK(u >= 0 && u < 1);
     sum += u;
     square += u * u;
-    const double z = normal(7, 3, static_cast<uint64_t>(draw));
+    const double z = normal(7, 3, draw);
     normals += z;
     normal_squares += z * z;
   }

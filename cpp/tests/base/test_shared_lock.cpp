@@ -41,10 +41,10 @@ struct Rows {
 Rows make_rows(int64_t count, int32_t classes, uint64_t seed) {
   Rows out;
   for (int64_t row = 0; row < count; ++row) {
-    out.labels.push_back(static_cast<int32_t>(draw_bits(seed, 1, static_cast<uint64_t>(row)) % 1000) % classes);
+    out.labels.push_back(static_cast<int32_t>(draw_bits(seed, 1, row) % 1000) % classes);
     for (int64_t j = 0; j < 5; ++j) {
       const auto draw = static_cast<uint64_t>(5 * row + j);
-      const double centre = normal(7, static_cast<uint64_t>(out.labels.back()), static_cast<uint64_t>(j));
+      const double centre = normal(7, out.labels.back(), j);
       out.values.push_back(static_cast<float>(centre + 0.3 * normal(seed, 2, draw)));
     }
   }

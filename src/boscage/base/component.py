@@ -20,7 +20,7 @@ from boscage.base.numbers import MOST, is_number
 
 
 class IncompatibleParts(ValueError):
-    """Two parts, or a part and a limit, that cannot work together."""
+    """Two parts, or a part and a limit, that cannot be combined."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Word:
 # The vocabulary of `provides` and `needs`. A family that brings a new requirement adds its word here.
 WORDS: dict[str, Word] = {
     "slope": Word("criterion", "a criterion with a slope", "Pass criterion='gini' or criterion='entropy'."),
-    "impurity": Word("criterion", "a criterion that is the fall of an impurity", "Pass criterion='gini'."),
+    "impurity": Word("criterion", "a criterion that is an impurity decrease", "Pass criterion='gini'."),
     "gini": Word("criterion", "the Gini criterion", "Pass criterion='gini'."),
     "cut": Word("splits", "thresholds chosen by the criterion", "Pass splits='axis', or a family with recut=True."),
     "linear tests": Word("splits", "tests that are linear in x", "Pass a linear family, for example splits='oblique'."),
@@ -48,13 +48,13 @@ WORDS: dict[str, Word] = {
         "an order of growth that can stop after any number of leaves",
         "Pass growth='best_first' or growth='heaviest_first', or max_leaf_nodes=None.",
     ),
-    "squared error": Word("splits", "tests of a tree of numbers", "Pass splits='axis'."),
+    "squared error": Word("splits", "tests for regression trees", "Pass splits='axis'."),
     "numeric sums": Word("splits", "tests chosen by the sums of y", "Pass splits='axis' or criterion='squared_error'."),
     "quantiles": Word("splits", "tests chosen by the order of y", "Pass splits='axis' or criterion='squared_error'."),
     "class target": Word(
-        "data", "a target of classes", "Pass criterion='squared_error' for numbers, or fit a classifier."
+        "data", "class labels as the target", "Pass criterion='squared_error' for regression, or fit a classifier."
     ),
-    "numeric target": Word("data", "a target of numbers", "Pass criterion='gini' for classes, or fit a regressor."),
+    "numeric target": Word("data", "a numeric target", "Pass criterion='gini' for classification, or fit a regressor."),
     "two classes": Word("data", "two classes", "Use another search, or a one-vs-rest wrapper."),
     "complete rows": Word("data", "data without missing values", "Impute first, for example with SimpleImputer."),
     "rows": Word("executor", "all rows in memory", "Use fit, or another leaf and polish=None."),
@@ -187,7 +187,8 @@ def names(role: str, target: str | None = "classes", *, forest: bool = False) ->
             continue
         if forest or not getattr(part, "forest_only", False):
             found.setdefault((part, repr(known.settings.get(name))), name)
-    return list(found.values())
+    public = {name: known_as for known_as, name in known.for_numbers.items()}
+    return list(dict.fromkeys(public.get(name, name) for name in found.values()))
 
 
 def is_name(role: str, name: str) -> bool:
@@ -200,9 +201,10 @@ def is_name(role: str, name: str) -> bool:
 def library_parts() -> dict[str, type[Component]]:
     """Return the parts of this library by role and class, such as "splits.Axis": those that a model file may name."""
     from boscage.criteria import Quantile
+    from boscage.leaves import RefitLeaves
     from boscage.polish import Polish
 
-    found: list[type[Component]] = [Polish, Quantile]  # those without a short name
+    found: list[type[Component]] = [Polish, Quantile, RefitLeaves]  # those without a short name
     for role in ROLES.values():
         import_module(role.module)
         found += [part for part in role.parts.values() if part.__module__.startswith("boscage.")]
@@ -262,7 +264,8 @@ def check_target(role: str, part: Any, target: str) -> None:
     if own is None or own == target:
         return
     choices = ", ".join(map(repr, names(role, target)))
-    raise IncompatibleParts(f"{role}={part!r} is for {own}, not for {target}. Pass one of {choices}.")
+    kinds = {"classes": "classification", "numbers": "regression"}
+    raise IncompatibleParts(f"{role}={part!r} is for {kinds[own]}, not for {kinds[target]}. Pass one of {choices}.")
 
 
 @dataclass(frozen=True)
@@ -305,8 +308,8 @@ def check_compatible(**parts: object) -> None:
     >>> check_compatible(growth=resolve("growth", "depth_first"), max_leaf_nodes=8)
     Traceback (most recent call last):
     ...
-    boscage.base.component.IncompatibleParts: max_leaf_nodes=8 does not go with growth=DepthFirst(): it needs an order \
-of growth that can stop after any number of leaves. Pass growth='best_first' or growth='heaviest_first', or \
+    boscage.base.component.IncompatibleParts: max_leaf_nodes=8 cannot be combined with growth=DepthFirst(): it needs \
+an order of growth that can stop after any number of leaves. Pass growth='best_first' or growth='heaviest_first', or \
 max_leaf_nodes=None.
     """
     present: dict[str, Component | Fact] = {}
@@ -322,7 +325,7 @@ max_leaf_nodes=None.
             if supplier is None or need in supplier.provides:
                 continue
             raise IncompatibleParts(
-                f"{_shown(role, part)} does not go with {_shown(word.role, supplier)}: "
+                f"{_shown(role, part)} cannot be combined with {_shown(word.role, supplier)}: "
                 f"it needs {word.meaning}. {word.remedy}"
             )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import dask
@@ -21,7 +21,8 @@ from distributed import Client, Future
 from distributed.client import futures_of
 
 import boscage
-from boscage.batches.reading import CollectPass, SumPass
+from boscage.batches.kernels import SumKernel, merge_kernel, sum_kernel
+from boscage.batches.passes import Pass
 from boscage.batches.reduction import Parts, join
 from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, stack
 from boscage.batches.source import raw_batch
@@ -34,7 +35,7 @@ _TASKS_PER_THREAD = 2  # where partitions are loaded anew: a slow one must not k
 
 
 class ClusterError(RuntimeError):
-    """The cluster could not do its part: no workers, a partition that fails, other versions."""
+    """The fit failed on the cluster: no workers, a failing partition, or different versions."""
 
 
 class Loader:
@@ -85,7 +86,7 @@ def to_partitions(X: Any, y: Any, sample_weight: Any = None) -> list[list[Delaye
         if not dask.is_dask_collection(value):
             raise TypeError(
                 f"{name} is a {type(value).__name__}, not a dask array or dataframe. Convert it, for example with "
-                "dask.array.from_array, or use boscage.TopDownTreeClassifier."
+                "dask.array.from_array, or use the estimators of boscage."
             )
     if getattr(X, "ndim", 2) != 2:
         raise ValueError(f"X has {X.ndim} dimensions. Pass an array of shape (n, d).")
@@ -105,7 +106,7 @@ def to_partitions(X: Any, y: Any, sample_weight: Any = None) -> list[list[Delaye
                 f"X has {len(cuts)} partitions and {name} {len(row_chunks(value))}. Partition them alike, for example "
                 "by repartition or compute_chunk_sizes."
             )
-        values.append(value)
+        values.append(with_whole_rows(value) if isinstance(value, da.Array) else value)
     # Fusing would load a partition once for X and once more for y where one task brings both.
     with dask.config.set({"optimization.fuse.active": False}):
         arrays = iter(dask.optimize(*(value for value in values if isinstance(value, da.Array))))
@@ -135,7 +136,10 @@ def to_loaders(partitions: list[list[Delayed]]) -> list[Partition]:
 
 
 class Asked(NamedTuple):
-    """What a task must know besides its rows; the version is compared in every task, whoever the worker is."""
+    """What a task must know besides its rows; the version is compared in every task, whoever the worker is.
+
+    With ``edges`` answers bring the rows at their ends. ``work`` is what the tasks of forests know besides.
+    """
 
     version: str
     owner: str
@@ -143,8 +147,9 @@ class Asked(NamedTuple):
     categories: CategoryRule
     target: str = "classes"
     prepare: Preparation | None = None
-    question: SumPass | None = None
-    look: CollectPass | None = None
+    question: Pass | None = None
+    edges: bool = True
+    work: Any = None
 
 
 class Group(NamedTuple):
@@ -165,15 +170,24 @@ def in_memory(partitions: list[Partition]) -> list[list[Future]] | None:
     return [[known[piece.key] for piece in pieces] for pieces in lists]
 
 
-def group_numbers(client: Client, held: list[list[Future]] | None, n_partitions: int) -> list[list[int]]:
+def homes_of(client: Client, held: list[list[Future]]) -> tuple[list[str], bool]:
+    """Return the worker that holds each partition, or at least its X, and whether it is all of it for all of them."""
+    has = client.who_has([piece for pieces in held for piece in pieces])
+    homes, is_whole = [], True
+    for pieces in held:
+        places = [has.get(piece.key, ()) for piece in pieces]
+        common = [worker for worker in places[0] if all(worker in place for place in places)]
+        homes.append(next(iter(common or places[0]), ""))
+        is_whole &= bool(common)
+    return homes, is_whole
+
+
+def group_numbers(threads: dict[str, int], homes: list[str] | None, n_partitions: int) -> list[list[int]]:
     """Share partitions among tasks: one for each thread of the worker that holds them, or even shares in order."""
-    threads: dict[str, int] = client.nthreads() or {"": 1}
-    if held is None:
-        return _shares(range(n_partitions), _TASKS_PER_THREAD * sum(threads.values()))
-    has = client.who_has([pieces[0] for pieces in held])
+    if homes is None:
+        return _shares(range(n_partitions), _TASKS_PER_THREAD * (sum(threads.values()) or 1))
     by_worker: dict[str, list[int]] = {}
-    for number, pieces in enumerate(held):
-        worker = next(iter(has.get(pieces[0].key, ())), "")
+    for number, worker in enumerate(homes):
         by_worker.setdefault(worker, []).append(number)
     return [share for worker, numbers in by_worker.items() for share in _shares(numbers, threads.get(worker, 1))]
 
@@ -189,8 +203,20 @@ class Answer(NamedTuple):
     first_row: int
     n_rows: int
     inside: Parts
-    head: Rows | None
-    tail: Rows | None
+    head: Rows | None = None
+    tail: Rows | None = None
+
+    def edges(self) -> Iterator[tuple[int, Rows]]:
+        """Return the rows at the ends, each with the number of the first of them."""
+        if self.head is not None:
+            yield self.first_row, self.head
+        if self.tail is not None:
+            yield self.first_row + self.n_rows - len(self.tail), self.tail
+
+    def without_edges(self) -> Answer:
+        """Return the same answer for its whole blocks alone."""
+        begin, end = (0 if rows is None else len(rows) for rows in (self.head, self.tail))
+        return Answer(self.first_row + begin, self.n_rows - begin - end, self.inside)
 
 
 def _check_version(asked: Asked) -> None:
@@ -251,35 +277,86 @@ def _prepared(asked: Asked, raw: RawBatch | None, n_rows: int) -> Rows:
     return rows
 
 
+def each_rows(asked: Asked, group: Group, work: Callable[[Rows, int], T]) -> Iterator[T]:
+    """Work on the rows of one partition after the other that count, each with the number of its first row."""
+
+    def prepared(raw: RawBatch | None, place: int) -> T:
+        return work(_prepared(asked, raw, group.lengths[place]), group.first_rows[place])
+
+    return _each(asked, group, prepared)
+
+
 def answer_group(asked: Asked, group: Group) -> list[Answer]:
     """Answer a question for the blocks inside partitions; neighbours become one answer."""
     assert asked.question is not None
-    question = asked.question
-
-    def answer(raw: RawBatch | None, place: int) -> Answer:
-        first_row, n_rows = group.first_rows[place], group.lengths[place]
-        rows = _prepared(asked, raw, n_rows)
-        start = min(-first_row % BLOCK_ROWS, n_rows)
-        stop = max(start, n_rows - (first_row + n_rows) % BLOCK_ROWS)
-        inside = question.sums(rows.part(start, stop), (first_row + start) // BLOCK_ROWS, 1) if stop > start else []
-        head = rows.part(0, start).copy() if start else None
-        return Answer(first_row, n_rows, inside, head, rows.part(stop, n_rows).copy() if stop < n_rows else None)
-
-    return join_answers(question, _each(asked, group, answer))
+    kernel = sum_kernel(asked.question)
+    joined = join_answers(kernel, each_rows(asked, group, partial(answer_rows, kernel)))
+    return joined if asked.edges else whole_blocks(joined)
 
 
-def join_answers(question: SumPass, answers: Iterable[Answer]) -> list[Answer]:
+def answer_rows(kernel: SumKernel, rows: Rows, first_row: int) -> Answer:
+    """Answer for the blocks inside some rows."""
+    n_rows = len(rows)
+    start = min(-first_row % BLOCK_ROWS, n_rows)
+    stop = max(start, n_rows - (first_row + n_rows) % BLOCK_ROWS)
+    inside = kernel.sums(rows.part(start, stop), (first_row + start) // BLOCK_ROWS, 1) if stop > start else []
+    head = rows.part(0, start).copy() if start else None
+    return Answer(first_row, n_rows, inside, head, rows.part(stop, n_rows).copy() if stop < n_rows else None)
+
+
+def whole_blocks(answers: Iterable[Answer]) -> list[Answer]:
+    """Leave out the rows at the ends of answers, and answers that have nothing else."""
+    return [inner for inner in (answer.without_edges() for answer in answers) if inner.n_rows]
+
+
+class Seams:
+    """The rows of blocks that lie across the partitions of several groups: the same in every pass.
+
+    Parameters
+    ----------
+    answers : list of Answer
+        Of all rows, with their edges.
+    """
+
+    def __init__(self, answers: list[Answer]) -> None:
+        runs: list[tuple[int, list[Rows]]] = []
+        end = -1
+        for first_row, rows in sorted(
+            (edge for answer in answers for edge in answer.edges()), key=lambda edge: edge[0]
+        ):
+            if first_row == end:
+                runs[-1][1].append(rows)
+            else:
+                runs.append((first_row, [rows]))
+            end = first_row + len(rows)
+        self.runs = [(first_row, stack(pieces)) for first_row, pieces in runs]
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory they take."""
+        return sum(rows.n_bytes for _, rows in self.runs)
+
+    def answers(self, question: Pass, threads: int) -> list[Answer]:
+        """Answer a question for them."""
+        kernel = sum_kernel(question)
+        return [
+            Answer(first_row, len(rows), kernel.sums(rows, first_row // BLOCK_ROWS, threads))
+            for first_row, rows in self.runs
+        ]
+
+
+def join_answers(kernel: SumKernel, answers: Iterable[Answer]) -> list[Answer]:
     """Join neighbouring answers, which come in the order of their rows; rows at their edges may complete blocks."""
     joined: list[Answer] = []
     for answer in answers:
         if joined and joined[-1].first_row + joined[-1].n_rows == answer.first_row:
-            joined[-1] = _join_two(question, joined[-1], answer)
+            joined[-1] = _join_two(kernel, joined[-1], answer)
         else:
             joined.append(answer)
     return joined
 
 
-def _join_two(question: SumPass, left: Answer, right: Answer) -> Answer:
+def _join_two(kernel: SumKernel, left: Answer, right: Answer) -> Answer:
     """Join two answers that touch."""
     inside, head, tail = [left.inside], left.head, right.tail
     if right.head is not None:
@@ -290,7 +367,7 @@ def _join_two(question: SumPass, left: Answer, right: Answer) -> Answer:
         elif end % BLOCK_ROWS:  # the block goes on behind the right answer
             tail = stack(pieces)
         else:
-            inside.append(question.sums(stack(pieces), end // BLOCK_ROWS - 1, 1))
+            inside.append(kernel.sums(stack(pieces), end // BLOCK_ROWS - 1, 1))
     inside.append(right.inside)
     return Answer(left.first_row, left.n_rows + right.n_rows, join(inside), head, tail)
 
@@ -299,34 +376,31 @@ def merge_answers(asked: Asked, runs: list[list[Answer]]) -> list[Answer]:
     """Join the answers of several groups where they touch."""
     _check_version(asked)
     assert asked.question is not None
-    return join_answers(asked.question, _in_order(answer for run in runs for answer in run))
+    return join_answers(sum_kernel(asked.question), _in_order(answer for run in runs for answer in run))
 
 
 def _in_order(answers: Iterable[Answer]) -> list[Answer]:
     return sorted(answers, key=lambda answer: answer.first_row)
 
 
-def answer_of_all(question: SumPass, answers: Iterable[Answer]) -> Parts:
+def answer_of_all(question: Pass, answers: Iterable[Answer]) -> Parts:
     """Return the sums of all blocks from the answers for all rows."""
-    (answer,) = join_answers(question, _in_order(answers))
+    kernel = sum_kernel(question)
+    (answer,) = join_answers(kernel, _in_order(answers))
     if answer.tail is None:
         return answer.inside
-    return join([answer.inside, question.sums(answer.tail, answer.n_rows // BLOCK_ROWS, 1)])
+    return join([answer.inside, kernel.sums(answer.tail, answer.n_rows // BLOCK_ROWS, 1)])
 
 
 def look_at_group(asked: Asked, group: Group) -> Any:
     """Answer a question of exact answers for partitions."""
-    assert asked.look is not None
-    question = asked.look
-
-    def look(raw: RawBatch | None, place: int) -> Any:
-        return question.answer(_prepared(asked, raw, group.lengths[place]), 1)
-
-    return reduce(question.merge, _each(asked, group, look))
+    assert asked.question is not None
+    kernel = merge_kernel(asked.question)
+    return reduce(kernel.merge, each_rows(asked, group, lambda rows, first_row: kernel.answer(rows, 1)))
 
 
 def merge_looks(asked: Asked, answers: list[Any]) -> Any:
     """Merge exact answers."""
     _check_version(asked)
-    assert asked.look is not None
-    return reduce(asked.look.merge, answers)
+    assert asked.question is not None
+    return reduce(merge_kernel(asked.question).merge, answers)

@@ -79,7 +79,7 @@ def _columns(estimator: Any, X: Any, proba: bool) -> dict[str, Any]:
             return {"prediction": found}
         return {f"prediction {output}": found[:, output] for output in range(found.shape[1])}
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(f"proba=True is not allowed: {type(estimator).__name__} predicts numbers. Pass proba=False.")
+        raise ValueError(f"proba=True is not allowed: {type(estimator).__name__} is a regressor. Pass proba=False.")
     shares = estimator.predict_proba(X)
     columns: dict[str, Any] = {"prediction": estimator.classes_[shares.argmax(axis=1)]}
     return columns | {f"probability {label}": shares[:, k] for k, label in enumerate(estimator.classes_)}

@@ -1,19 +1,25 @@
-"""Passes over a source in this process: reads batches, prepares rows, cuts them into blocks, adds up."""
+"""Executors in this process: passes over a source of batches, and over rows in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
+from boscage import _core
+from boscage.base.component import IncompatibleParts
 from boscage.base.progress import Progress
 from boscage.batches.arrow import Memory
+from boscage.batches.kernels import merge_kernel, sum_kernel
+from boscage.batches.passes import Pass
 from boscage.batches.reduction import Parts, join, total
-from boscage.batches.rows import RawBatch, Rows, in_blocks
+from boscage.batches.rows import BLOCK_ROWS, RawBatch, Rows, in_blocks
 from boscage.batches.source import Source
 from boscage.batches.survey import Preparation, Survey, WeightSurvey, preparation
 from boscage.batches.threads import FilePasses
@@ -21,22 +27,8 @@ from boscage.batches.threads import FilePasses
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
-
-class SumPass(Protocol):
-    """What a growing tree wants to know about all rows, as sums: a value without state that can be sent anywhere."""
-
-    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
-        """Return the sums of rows that begin with this block."""
-
-
-class CollectPass(Protocol):
-    """The same with answers that are merged without rounding, so that their order does not matter."""
-
-    def answer(self, rows: Rows, threads: int) -> Any:
-        """Answer for some rows."""
-
-    def merge(self, one: Any, other: Any) -> Any:
-        """Return the answer for the rows of both."""
+# Numbers of a sparse matrix that are made dense at once, and the largest number of columns for which this is done.
+_DENSE_NUMBERS, _DENSE_COLUMNS = 1 << 24, 1 << 15
 
 
 class Reading(NamedTuple):
@@ -56,8 +48,11 @@ class SumExecutor(Protocol):
     def n_rows(self) -> int:
         """Number of rows that count."""
 
-    def sums(self, question: SumPass) -> Floats:
+    def sums(self, question: Pass) -> Floats:
         """Answer by one pass over all rows."""
+
+    def collect(self, question: Pass) -> Any:
+        """Answer by one pass over all rows, merged in any order."""
 
 
 class Executor(SumExecutor, Protocol):
@@ -74,9 +69,6 @@ class Executor(SumExecutor, Protocol):
     @property
     def weight_exponent(self) -> int:
         """See `moderate_exponent`."""
-
-    def collect(self, question: CollectPass) -> Any:
-        """Answer by one pass over all rows."""
 
 
 class BatchPasses:
@@ -170,32 +162,34 @@ class BatchPasses:
         assert found is not None  # the first pass has seen rows
         return found
 
-    def sums(self, question: SumPass) -> Floats:
+    def sums(self, question: Pass) -> Floats:
         """Answer a question by one pass over all rows."""
+        kernel = sum_kernel(question)
         if self._files is not None:
             self.n_passes += 1
-            parts, n = self._files.sums(self._prepare, lambda block, rows: question.sums(rows, block, 1))
+            parts, n = self._files.sums(self._prepare, lambda block, rows: kernel.sums(rows, block, 1))
         else:
             parts, n = [], 0
             with closing(self._each(lambda batch, threads: self._prepare(batch))) as batches:
                 for first_block, rows in in_blocks(batches):
-                    parts = join([parts, question.sums(rows, first_block, self._threads)])
+                    parts = join([parts, kernel.sums(rows, first_block, self._threads)])
                     n += len(rows)
         self._check_rows(n)
         return total(parts)
 
-    def collect(self, question: CollectPass) -> Any:
+    def collect(self, question: Pass) -> Any:
         """Answer a question of exact answers by one pass over all rows."""
+        kernel = merge_kernel(question)
         found, n = None, 0
 
         def look(batch: RawBatch, threads: int) -> tuple[int, Any]:
             rows = self._prepare(batch)
-            return len(rows), question.answer(rows, threads) if len(rows) else None
+            return len(rows), kernel.answer(rows, threads) if len(rows) else None
 
         with closing(self._each(look)) as answers:
             for rows, seen in answers:
                 if rows:
-                    found = seen if n == 0 else question.merge(found, seen)
+                    found = seen if n == 0 else kernel.merge(found, seen)
                     n += rows
         self._check_rows(n)
         return found
@@ -223,3 +217,61 @@ class BatchPasses:
                 f"pass {self.n_passes} over the source brought {n} rows and the first one {self.n_rows}. A source must "
                 "give the same rows in the same order every time it is read."
             )
+
+
+class MemoryPasses:
+    """Passes over rows in memory: blocks and sums are those of batches, so trees are too.
+
+    Rows remember how far down the tree they have got.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        Rows; a sparse matrix is made dense a few blocks at a time.
+    y, weight
+        Class codes, and weights or nothing.
+    threads : int
+        Threads of each pass.
+    """
+
+    max_message_mb = 512.0
+
+    def __init__(self, X: Any, y: npt.NDArray[np.int32], weight: Floats, threads: int) -> None:
+        self._all = Rows(X, y, weight, np.zeros(len(y), np.int32))
+        self._threads = threads
+        self.n_rows, n_columns = X.shape
+        if sparse.issparse(X) and n_columns > _DENSE_COLUMNS:
+            raise IncompatibleParts(
+                f"X is a sparse matrix of {n_columns} columns, and with max_bins its rows are made dense {BLOCK_ROWS} "
+                f"at a time: at most {_DENSE_COLUMNS} columns. Pass max_bins=None."
+            )
+
+    def _rows(self) -> Iterator[tuple[int, Rows]]:
+        """Give pairs of the number of the first block and rows."""
+        if not sparse.issparse(self._all.X):
+            yield 0, self._all
+            return
+        length = BLOCK_ROWS * max(1, _DENSE_NUMBERS // (BLOCK_ROWS * self._all.X.shape[1]))
+        for start in range(0, self.n_rows, length):
+            part = self._all.part(start, start + length)
+            matrix: Any = part.X
+            yield start // BLOCK_ROWS, replace(part, X=matrix.toarray())
+
+    def ranges(self) -> tuple[Floats, Floats]:
+        """Smallest and largest number of each column."""
+        found = [_core.survey_columns(rows.X, self._threads)[:2] for _, rows in self._rows()]
+        low, high = np.fmin.reduce([low for low, _ in found]), np.fmax.reduce([high for _, high in found])
+        return low, high
+
+    def collect(self, question: Pass) -> Any:
+        """Answer a question about all rows whose answers are merged."""
+        kernel = merge_kernel(question)
+        return reduce(kernel.merge, (kernel.answer(rows, self._threads) for _, rows in self._rows()))
+
+    def sums(self, question: Pass) -> Floats:
+        """Answer a question about all rows."""
+        kernel = sum_kernel(question)
+        parts: Parts = []
+        for first_block, rows in self._rows():
+            parts = join([parts, kernel.sums(rows, first_block, self._threads)])
+        return total(parts)

@@ -20,6 +20,7 @@ BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 Floats = npt.NDArray[np.float64]
 _NO_WEIGHT = np.empty(0)
+_NO_PLACES = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,23 @@ class RawBatch:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that a question can be put to; ``weight`` is empty if every row counts 1."""
+    """Rows that a question can be put to; ``weight`` is empty if every row counts 1.
+
+    ``places`` of rows in memory remember the deepest place of the growing tree that each row is known to reach, so that
+    a pass need not send it down from the root; at first 0.
+    """
 
     X: npt.NDArray[Any]
     y: npt.NDArray[Any]
     weight: Floats = field(default_factory=lambda: _NO_WEIGHT)
+    places: npt.NDArray[np.int32] = field(default_factory=lambda: _NO_PLACES)
 
     def __len__(self) -> int:
         return len(self.X)
 
     def part(self, start: int, stop: int) -> Rows:
         """Return rows start .. stop − 1 without a copy."""
-        return Rows(self.X[start:stop], self.y[start:stop], self.weight[start:stop] if len(self.weight) else _NO_WEIGHT)
+        return Rows(self.X[start:stop], self.y[start:stop], self.weight[start:stop], self.places[start:stop])
 
     def copy(self) -> Rows:
         """Return the same rows in memory of their own."""

@@ -44,7 +44,7 @@ def list_sets() -> None:
     here = set(list_datasets())
     for name, source in catalogue().items():
         where = f"boscage data fetch {name}" if source.openml is not None else source.how
-        state = "at hand" if name in here else f"not at hand: {where}"
+        state = "found" if name in here else f"not found: {where}"
         typer.echo(f"{name}\t{source.rows} × {source.features}\t{source.licence}\t{state}")
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -40,7 +43,7 @@ def check_task(name: str, task: str) -> None:
     if task not in MODELS[name]:
         able = [other for other, tasks in MODELS.items() if task in tasks]
         remedy = f"; --model {' or '.join(able)} can" if able else ""
-        raise typer.BadParameter(f"--model {name} cannot do {task}{remedy}", param_hint="--task")
+        raise typer.BadParameter(f"--model {name} does not support {task}{remedy}", param_hint="--task")
 
 
 def make_model(name: str, task: str, given: dict[str, Any], settings: list[str] | None) -> Any:
@@ -65,20 +68,36 @@ def make_model(name: str, task: str, given: dict[str, Any], settings: list[str] 
     for parameter in chosen:
         if parameter not in known:
             option = "balanced" if parameter == "class_weight" else parameter.replace("_", "-")
-            raise typer.BadParameter(f"does not go with --model {name}: {_has(cls, known)}", param_hint=f"--{option}")
+            raise typer.BadParameter(
+                f"cannot be combined with --model {name}: {_has(cls, known)}", param_hint=f"--{option}"
+            )
     nested: dict[str, dict[str, Any]] = {}
     for text in settings or ():
         parameter, value = _setting(text)
         part, _, inner = parameter.partition("__")
         if part not in known:
-            raise typer.BadParameter(f"{part!r} is no parameter: {_has(cls, known)}", param_hint="--set")
+            raise typer.BadParameter(f"{part!r} is not a parameter: {_has(cls, known)}", param_hint="--set")
         if inner:
             nested.setdefault(part, {})[inner] = value
         else:
             chosen[part] = value
-    for part, values in nested.items():
-        chosen[part] = _part(part, chosen.get(part, known[part]), values, task)
+    with settings_are_usage(settings):
+        for part, values in nested.items():
+            chosen[part] = _part(part, chosen.get(part, known[part]), values, task)
     return cls(**chosen)
+
+
+@contextmanager
+def settings_are_usage(settings: list[str] | None) -> Generator[None, None, None]:
+    """Turn the refusal of a value of ``--set`` into wrong usage; estimators check their parameters when they fit."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        for parameter, value in map(_setting, settings or ()):
+            shown = rf"(\w+\.)?{re.escape(parameter.rpartition('__')[2])}={re.escape(repr(value))}(?!\w)"
+            if re.match(shown, str(error)):
+                raise typer.BadParameter(str(error), param_hint="--set") from None
+        raise
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -103,7 +122,7 @@ def _part(role: str, value: Any, values: dict[str, Any], task: str) -> Any:
     for name in values:
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise typer.BadParameter(f"{name!r} is no parameter of {role} {value!r}: {has}", param_hint="--set")
+            raise typer.BadParameter(f"{name!r} is not a parameter of {role} {value!r}: {has}", param_hint="--set")
     return part.set_params(**values)
 
 

@@ -50,7 +50,7 @@ def compare(
     """Compare models on a table by cross-validation.
 
     Runs every split family and criterion, forests, and scikit-learn's models on the same folds. Prints score, leaves,
-    depth and times; names the smallest tree within one standard error of the best model; a star marks what is
+    depth and times; names the smallest tree within one standard error of the best model; a star marks models that are
     significantly worse than the best. Writes compare.json, compare.png and compare.html, a page with the best tree of
     each family.
     """
@@ -80,7 +80,7 @@ def compare(
     else:
         print_comparison(results, settings)
     if interrupted:
-        tell(f"interrupted after {len(results)} of {len(chosen)} contenders", style="bold red")
+        tell(f"interrupted after {len(results)} of {len(chosen)} models", style="bold red")
         raise typer.Exit(INTERRUPTED)
     if all(result.error for result in results):
-        raise ValueError("every contender failed")
+        raise ValueError("every model failed")

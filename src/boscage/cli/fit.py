@@ -9,7 +9,7 @@ import typer
 
 from boscage.base.terminal import reports_errors, tell
 from boscage.cli import _options as opt
-from boscage.cli._models import MODELS, check_task, known_model, make_model, only_task
+from boscage.cli._models import MODELS, check_task, known_model, make_model, only_task, settings_are_usage
 
 if TYPE_CHECKING:
     from boscage.data.tasks import TaskKind
@@ -78,7 +78,8 @@ def fit(
     check_task(kind, rows.task)
     model = make_model(kind, rows.task, given, settings)
     _check_density(data, rows, model)
-    model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
+    with settings_are_usage(settings):
+        model.fit(rows.X, rows.y, sample_weight=rows.sample_weight)
     score = float(model.score(rows.X, rows.y, sample_weight=rows.sample_weight))
     if rows.is_sparse and hasattr(model, "tree_"):
         _name_columns(model, rows.feature_names)
@@ -132,9 +133,11 @@ def _bins(kind: str, splits: str | None, max_bins: int | None) -> list[str]:
     if kind == "tree" and "max_bins" not in resolve("splits", splits or "axis").get_params():
         known = [name for name in names("splits") if "max_bins" in resolve("splits", name).get_params()]
         have = f"{', '.join(known[:-1])} and {known[-1]} have"
-        raise typer.BadParameter(f"does not go with --splits {splits}: it has no bins, {have}", param_hint="--max-bins")
+        raise typer.BadParameter(
+            f"cannot be combined with --splits {splits}: it has no bins, {have}", param_hint="--max-bins"
+        )
     if "splits" not in _parameters(kind):
-        raise typer.BadParameter(f"does not go with --model {kind}: it has no bins", param_hint="--max-bins")
+        raise typer.BadParameter(f"cannot be combined with --model {kind}: it has no bins", param_hint="--max-bins")
     return [f"splits__max_bins={max_bins}"]
 
 
@@ -146,7 +149,7 @@ def _parameters(kind: str) -> dict[str, Any]:
 
 
 def _is_big(data: str) -> bool:
-    """Whether to read in batches unasked: what no other reader takes, and files that may not fit into memory."""
+    """Whether to read in batches by default: what no other reader takes, and files that may not fit into memory."""
     path = Path(data)
     if not path.exists():
         return "*" in data
@@ -181,7 +184,8 @@ def _fit_batches(
         needs = f"--splits {given['splits'] or 'axis'} needs it in batches, for example --max-bins 255"
         raise typer.BadParameter(needs, param_hint="--max-bins")
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
-    model = model.fit_batches(source, target or "y", weight=weight)
+    with settings_are_usage(settings):
+        model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
     sizes, reading = _sizes(model), model.reading_
     tell(

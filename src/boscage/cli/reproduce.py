@@ -26,7 +26,7 @@ def reproduce(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the paper (repeatable).")
     ] = None,
 ) -> None:
-    """Run the experiments of a paper again.
+    """Repeat the experiments of a paper.
 
     Writes its tables and figures, with the printed numbers next to ours. An interrupted run continues where it stopped
     if it is started again with the same folder.

@@ -27,13 +27,13 @@ def predict(
     drop: opt.Drop = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Predict the class or the number of every row of a table."""
+    """Predict every row of a table."""
     from boscage import load
     from boscage.model.predictions import predict_table, render, write_predictions
 
     fitted = load(model)
     if proba and not hasattr(fitted, "predict_proba"):
-        raise ValueError(f"{model}: a {type(fitted).__name__} predicts numbers and has no probabilities; drop --proba")
+        raise ValueError(f"{model}: a {type(fitted).__name__} is a regressor and has no probabilities; drop --proba")
     predictions = predict_table(fitted, opt.table_for(fitted, data, drop), proba=proba)
     if output is not None:
         write_predictions(output, predictions)

@@ -65,8 +65,8 @@ def run_comparison(
 ) -> Iterator[Result]:
     """Cross-validate contenders one after the other, all on the same folds.
 
-    A contender that fails, or that cannot run on the task, gives a result with its message and the rest go on. Results
-    come as they are finished, so that whoever stops early keeps what is done.
+    A contender that fails or cannot run yields a result with an error message, and the others continue. Results are
+    yielded as they finish, so nothing is lost if the comparison is interrupted.
 
     Parameters
     ----------

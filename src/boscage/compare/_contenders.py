@@ -17,7 +17,7 @@ from boscage.compare._prepare import preparation, preparation_words
 from boscage.compare._types import Contender, Provider, Settings, Task
 
 _NO_SPARSE = "takes no sparse rows"
-_NO_NUMBERS = "predicts classes, not numbers"
+_NO_NUMBERS = "for classification only"
 
 
 def _prepared(
@@ -45,7 +45,7 @@ def _prepared(
 def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
     """Every registered split family with each criterion, on the columns as ``fit`` takes them.
 
-    A family that takes no categories or gaps sees them one-hot coded and filled.
+    For a family that takes no categories or missing values they are one-hot encoded and imputed.
     """
     import boscage
     from boscage.base.component import IncompatibleParts, check_compatible, data_fact, names, resolve
@@ -64,7 +64,7 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
                 if task.is_regression:
                     part.check_target(task.y)
             except (IncompatibleParts, ValueError) as error:
-                return str(error)
+                return _need(error)
             return _NO_SPARSE if issparse(task.X) and not splits.allows_sparse else ""
 
         reasons = {criterion: why_not(criterion) for criterion in names("criterion", target)}
@@ -82,6 +82,13 @@ def top_down_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
                 yield _prepared(
                     family, criterion, task, partial(cls, **parts), fill=fill, is_part=True, unavailable=reason
                 )
+
+
+def _need(error: Exception) -> str:
+    """Return what a message says is needed, without names and remedies: the same text for all who need it."""
+    said = str(error)
+    _, found, rest = said.partition(" it needs ")
+    return f"needs {rest.split('. ')[0].removesuffix('.')}" if found else said
 
 
 def tuned_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
@@ -121,7 +128,7 @@ def optimal_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
 
 
 def online_contenders(task: Task, settings: Settings) -> Iterator[Contender]:
-    """Give the online classifier, on filled, scaled and one-hot coded columns; few classes make it a linear model."""
+    """Give the online classifier, on imputed, scaled and one-hot encoded columns."""
     from boscage import OnlineTreeClassifier
 
     model = partial(OnlineTreeClassifier, random_state=settings.seed, n_jobs=settings.n_jobs)
@@ -194,5 +201,5 @@ PROVIDERS: list[Provider] = [
 
 
 def contenders(task: Task, settings: Settings) -> list[Contender]:
-    """All contenders for a task; one that cannot run on it has its reason in `unavailable`."""
+    """Return all contenders for a task; for those that cannot run on it, `unavailable` gives the reason."""
     return [contender for provider in PROVIDERS for contender in provider(task, settings)]

@@ -52,7 +52,7 @@ def write_report(
     run = sorted((result for result in results if result.was_run), key=rank)
     body = render(
         "compare/page.html",
-        title=f"{task.name}: {len(run)} contenders compared",
+        title=f"{task.name}: {len(run)} models compared",
         facts=f"{task.describe()} · {_folds(settings)}",
         headline=headline(trade_off(results, settings)),
         label=metric.label,

@@ -12,14 +12,14 @@ from boscage.compare._types import Task
 
 
 def preparation(task: Task, *, fill: bool = False, scale: bool = False) -> list[Any]:
-    """Return pipeline steps: one-hot columns for categories and, if wanted, means for gaps and unit variances.
+    """Return pipeline steps: one-hot columns for categories; if wanted, means for missing values and unit variances.
 
     Parameters
     ----------
     task : Task
         The data.
     fill : bool, default=False
-        Whether gaps in numbers become the column's mean. A gap in a category is a level of its own.
+        Whether missing numbers become the column's mean. A missing category is a level of its own.
     scale : bool, default=False
         Whether columns of numbers get mean 0 and standard deviation 1.
     """
@@ -45,8 +45,8 @@ def preparation(task: Task, *, fill: bool = False, scale: bool = False) -> list[
 
 def preparation_words(task: Task, *, fill: bool = False, scale: bool = False) -> str:
     """Say what `preparation` does to the columns of a task."""
-    words = ["categories one-hot coded"] if task.categorical_features else []
-    words += ["gaps filled with column means"] if fill and task.has_missing else []
+    words = ["categories one-hot encoded"] if task.categorical_features else []
+    words += ["missing values replaced by column means"] if fill and task.has_missing else []
     words += ["columns scaled"] if scale else []
     return ", ".join(words)
 

@@ -18,7 +18,7 @@ LEVEL = 0.05
 def corrected_t_test(differences: Sequence[float], test_share: float) -> tuple[float, float, float]:
     r"""Corrected resampled t-test of Nadeau and Bengio.
 
-    Folds share training rows, so their differences are not independent and the plain t-test finds too much. With J
+    Folds share training rows, so their differences are not independent and a plain t-test is overconfident. With J
     differences of mean m and variance s² (divisor J − 1), and n_test/n_train rows tested for each one trained on,
 
     .. math:: t = \frac{m}{\sqrt{\left(\frac{1}{J} + \frac{n_{test}}{n_{train}}\right) s^2}},\qquad J - 1
@@ -62,7 +62,7 @@ def corrected_t_test(differences: Sequence[float], test_share: float) -> tuple[f
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a contender stands: its corrected interval, and the test of its difference to the best one."""
+    """The standing of a contender: its corrected interval, and the test of its difference from the best one."""
 
     name: str
     half_width: float | None
@@ -89,10 +89,10 @@ def _finished(results: list[Result]) -> list[Result]:
 
 
 def standings(results: list[Result], settings: Settings) -> dict[str, Standing]:
-    """Compare every result with the best one (fewer leaves on ties), fold by fold.
+    """Compare every result with the best one, fold by fold; ties go to the result with fewer leaves.
 
-    The p values are not corrected for the number of contenders, and the best was chosen on the same folds: read them
-    as a guide to what is surely worse.
+    The p values are not corrected for the number of contenders, and the best was chosen on the same folds, so treat
+    them as a guide.
     """
     done = _finished(results)
     if not done:
@@ -116,7 +116,7 @@ def _test_share(settings: Settings) -> float:
 
 @dataclass(frozen=True)
 class TradeOff:
-    """How good a small tree is beside the best contender.
+    """A small tree compared with the best contender.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class TradeOff:
     reference : Result or None
         scikit-learn's best tree, to compare with.
     front : tuple of Result
-        The single trees that no tree with as few leaves beats, the smallest first.
+        The single trees that are not beaten by any tree with as few leaves, the smallest first.
     """
 
     best: Result
@@ -148,7 +148,7 @@ def trade_off(results: list[Result], settings: Settings) -> TradeOff | None:
     Parameters
     ----------
     results : list of Result
-        What `run_comparison` gave.
+        The results of `run_comparison`.
     settings : Settings
         Its settings.
 

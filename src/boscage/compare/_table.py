@@ -56,11 +56,11 @@ def not_run(results: list[Result]) -> dict[str, list[str]]:
 def headline(weighed: TradeOff | None) -> list[str]:
     """Say in sentences what a small tree reaches beside the best contender."""
     if weighed is None:
-        return ["No contender finished."]
+        return ["No model finished."]
     best, tree, reference = weighed.best, weighed.tree, weighed.reference
     label = best.measured_by.label
     if tree is None:
-        return [f"Best {label}: {_facts(best)}. No contender is a single tree."]
+        return [f"Best {label}: {_facts(best)}. No model is a single tree."]
     said = []
     if weighed.is_within and tree is best:
         said.append(f"Best {label}: {_facts(best)}; no smaller tree comes within one standard error.")

@@ -17,7 +17,7 @@ from boscage.data.tasks import TASK_KINDS, TaskKind, task_of
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The rows and the target to compare on.
+    """The data to compare models on.
 
     Attributes
     ----------
@@ -36,8 +36,7 @@ class Task:
     categories : tuple, default=()
         For each column None or the names of its levels, for trees that are shown.
     kind : {"classification", "regression"}, optional
-        Default: recognised from ``y``. Fractional numbers are predicted as numbers, text and few whole numbers as
-        classes.
+        Default: inferred from ``y``. Fractional numbers mean regression, text and few whole numbers classification.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Task:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the target is a number."""
+        """Whether this is a regression task."""
         return self.kind == "regression"
 
     @cached_property
@@ -76,7 +75,7 @@ class Task:
         return len(self.classes)
 
     def describe(self) -> str:
-        """Say in a few words what is compared."""
+        """Describe the task in a few words."""
         rows, columns = self.X.shape
         target = "numeric target" if self.is_regression else f"{self.n_classes} classes"
         return f"{rows:,} rows, {columns:,} features, {target}"
@@ -86,8 +85,8 @@ class Task:
 class Settings:
     """How to compare: the folds, the seed, limits that hold for every single tree, and what is measured.
 
-    ``metric`` is "accuracy" (default for classes), "log_loss", "auc" or "balanced_accuracy"; or "rmse" (default for
-    numbers), "mae" or "r2". All of them are computed; this one ranks and is tested.
+    ``metric`` is "accuracy" (default for classification), "log_loss", "auc" or "balanced_accuracy"; or "rmse" (default
+    for regression), "mae" or "r2". All of them are computed; this one ranks and is tested.
     """
 
     folds: int = 5
@@ -112,7 +111,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Contender:
-    """A named way to make an unfitted estimator.
+    """A named factory of unfitted estimators.
 
     Attributes
     ----------
@@ -143,7 +142,7 @@ class Contender:
 
 @dataclass
 class Result:
-    """What the folds of one contender gave; `error` is empty unless it failed or could not run."""
+    """The results of one contender over all folds; `error` is empty unless it failed or could not run."""
 
     family: str
     criterion: str

@@ -116,7 +116,7 @@ class Criterion(Component, ABC):
 
 @register("criterion", "gini")
 class Gini(Criterion):
-    """Gini impurity: G(π) = Σ π_k (1 − π_k), twice the variance of a fair label.
+    """Gini impurity: G(π) = Σ π_k (1 − π_k).
 
     The gain of a test is Σ_k d_k² / (P Q (P + Q)), where P and Q are the weights of its sides, R_k and L_k those of
     class k on them, and d_k = R_k Q − L_k P.
@@ -165,7 +165,7 @@ class Gini(Criterion):
 @register("criterion", "log_loss")  # scikit-learn has both names
 @register("criterion", "entropy")
 class Entropy(Criterion):
-    """Entropy in bits: G(π) = −Σ π_k log₂ π_k; the gain of a test is its information about the class.
+    """Entropy in bits: G(π) = −Σ π_k log₂ π_k; the gain of a test is its information gain.
 
     References
     ----------

@@ -90,7 +90,7 @@ class NumberCriterion(Component, ABC):
 
 @register("criterion", "squared_error")
 class SquaredError(NumberCriterion):
-    """Squared error: a node predicts the mean of y, its impurity is the variance.
+    """Squared error: a node predicts the mean of y, and its impurity is the variance.
 
     With several outputs the impurity is the mean of their variances.
 
@@ -146,7 +146,7 @@ class _Deviance(NumberCriterion):
 
 @register("criterion", "poisson")
 class Poisson(_Deviance):
-    """Half Poisson deviance, for counts and rates: y ≥ 0; exposures are sample weights, y then is the rate.
+    """Half Poisson deviance, for counts and rates: y ≥ 0. Pass exposures as sample weights; y is then the rate.
 
     A test that leaves a side without events (y = 0 throughout) is not valid.
 
@@ -183,14 +183,14 @@ class Gamma(_Deviance):
 
 @register("criterion", "tweedie")
 class Tweedie(_Deviance):
-    """Half Tweedie deviance, for sums of a random number of amounts, such as the claims of a year: y ≥ 0.
+    """Half Tweedie deviance, for totals of a random number of amounts, such as a year's claims: y ≥ 0.
 
     A test that leaves a side where y = 0 throughout is not valid.
 
     Parameters
     ----------
     power : float, default=1.5
-        The variance grows like the mean to this power; between 1 (`Poisson`) and 2 (`Gamma`), without them.
+        The variance grows like the mean to this power; strictly between 1 (`Poisson`) and 2 (`Gamma`).
 
     Examples
     --------
@@ -217,13 +217,13 @@ class Tweedie(_Deviance):
 class Quantile(NumberCriterion):
     """Pinball loss: a node predicts the q-quantile of y.
 
-    Where a node's weight splits exactly at the quantile, the middle of the two neighbours is predicted. Needs all rows
-    in memory.
+    If the quantile falls exactly between two values, their midpoint is predicted. Not available
+    in batches or with Dask.
 
     Parameters
     ----------
     q : float, default=0.5
-        Share of the weight at or below the prediction, between 0 and 1 without them.
+        Quantile level, in (0, 1).
 
     References
     ----------
@@ -274,9 +274,9 @@ class Quantile(NumberCriterion):
 
 @register("criterion", "absolute_error")
 class AbsoluteError(Quantile):
-    """Absolute error: a node predicts the median of y, its impurity is the mean absolute deviation from it.
+    """Absolute error: a node predicts the median of y, and its impurity is the mean absolute deviation from it.
 
-    Needs all rows in memory.
+    Not available in batches or with Dask.
 
     Examples
     --------

@@ -13,9 +13,9 @@ from boscage.data.labels import check_text
 Label = str | int | float | bool
 
 FEW_LEVELS = 20
-"""Text with no more levels than this is taken as categories however few rows there are."""
+"""Text with no more levels than this is treated as categories however few rows there are."""
 MOST_LEVELS = 255
-"""Text with more levels than this is taken as categories only if its column is named."""
+"""Text with more levels than this is treated as categories only if its column is named."""
 
 _ALLOWED = "Pass None, 'from_dtype', a list of column names or indices, or a boolean mask with one entry per column."
 
@@ -48,9 +48,9 @@ def check_levels(n_levels: int, n_rows: int, shown: str, example: Any) -> None:
         return
     count = f"more than {MOST_LEVELS}" if n_levels > MOST_LEVELS else str(n_levels)
     raise ValueError(
-        f"X holds {count} different texts in column {shown}, such as {example!r}: too many to be taken as categories "
-        "unasked. Drop the column (--drop on the command line), or declare it categorical by its type or in "
-        "categorical_features (--categorical)."
+        f"X has {count} different text values in column {shown}, such as {example!r}: too many to be treated as "
+        "categories automatically. Drop the column (--drop on the command line), or declare it categorical by its type "
+        "or in categorical_features (--categorical)."
     )
 
 

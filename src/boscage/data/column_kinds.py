@@ -289,7 +289,7 @@ def refuse_text(estimator: Any, columns: list[Seen], rule: CategoryRule) -> None
     if rule.is_fitted:
         raise ValueError(f"{listed} They held numbers in fit.")
     if not rule.allowed:
-        refusal = rule.refusal or f"{called(estimator)} takes numbers only: {ENCODE}, or drop them."
+        refusal = rule.refusal or f"{called(estimator)} accepts only numbers: {ENCODE}, or drop them."
         raise ValueError(f"{listed} {refusal}")
     raise ValueError(
         f"{listed} Name them in categorical_features ('from_dtype' takes all of them as categories), encode them, or "

@@ -271,6 +271,11 @@ class _Names(BaseEstimator):  # type: ignore[misc]
 
 def feature_names(X: Any) -> npt.NDArray[Any] | None:
     """Return the names of a table's columns if all are strings."""
+    if is_table(X):
+        given = table_names(X)
+        if len(set(given)) < len(given):
+            name = next(name for name in given if given.count(name) > 1)
+            raise ValueError(f"X has more than one column named {name!r}. Rename or drop all but one of them.")
     carrier = _Names()
     validate_data(carrier, X, reset=True, skip_check_array=True)
     names: npt.NDArray[Any] | None = getattr(carrier, "feature_names_in_", None)
@@ -313,7 +318,7 @@ def _sparse_matrix(estimator: Any, X: Any, rule: CategoryRule, accept_sparse: bo
     if not accept_sparse:
         raise TypeError(f"Sparse data was passed for X, but {called(estimator)} needs dense data. Pass X.toarray().")
     if rule.features is not None and not rule.from_types:
-        raise TypeError("categorical_features does not go with sparse X. Pass X.toarray().")
+        raise TypeError("categorical_features cannot be combined with sparse X. Pass X.toarray().")
     wanted = numeric_type(X.dtype) if X.dtype.kind in "biuf" else np.dtype(np.float64)
     matrix = check_array(
         canonical_rows(X),

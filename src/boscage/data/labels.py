@@ -134,7 +134,7 @@ def _check_whole(labels: npt.NDArray[Any]) -> None:
         value = labels[int(np.argmax(fractional))]
         raise ValueError(
             f"Unknown label type: continuous. y holds {value!s}: a classifier needs discrete classes. "
-            "Pass integers or strings, for example after cutting y into bins; to predict numbers use "
+            "Pass integers or strings, for example after cutting y into bins; for regression use "
             "TopDownTreeRegressor."
         )
 

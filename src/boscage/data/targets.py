@@ -133,8 +133,8 @@ def warn_if_numbers(classes: npt.NDArray[Any], n_rows: int, owner: str) -> None:
     if classes.dtype.kind != "f" or len(classes) <= _MANY_LABELS or n_rows >= _ROWS_PER_LABEL * len(classes):
         return
     warnings.warn(
-        f"y holds {len(classes):,} distinct floats in {n_rows:,} rows, and each becomes a class of its own. To predict "
-        f"a number use {_twin(owner, 'Regressor')}; for classes pass integers or strings.",
+        f"y holds {len(classes):,} distinct floats in {n_rows:,} rows, each of which becomes a class. For regression "
+        f"use {_twin(owner, 'Regressor')}; for classification pass integers or strings.",
         UserWarning,
         stacklevel=_outside(),
     )

@@ -18,7 +18,7 @@ def task_of(y: NDArray[np.generic]) -> TaskKind:
     """Recognise from the target whether it is to be classified or predicted as a number.
 
     Fractional numbers are predicted as numbers. So are whole numbers of more than 50 different values that occur fewer
-    than 5 times in the mean, such as prices. Everything else is taken as classes, as in scikit-learn.
+    than 5 times in the mean, such as prices. Everything else is treated as classes, as in scikit-learn.
 
     Parameters
     ----------

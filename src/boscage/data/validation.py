@@ -1,12 +1,14 @@
 """Checks of what users pass as X, y and sample_weight.
 
 `fit_data` makes a `Dataset` for learning, `predict_data` a matrix for prediction. Neither changes the estimator;
-`set_data_attributes` writes what was learned about the columns, once a fit has succeeded.
+`publish` sets the attributes of a fit that has succeeded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,6 +106,30 @@ def set_data_attributes(estimator: Any, data: Dataset) -> None:
         estimator.feature_names_in_ = np.array(data.feature_names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_
+
+
+def publish(estimator: Any, data: Dataset, optional: Iterable[str], found: dict[str, Any]) -> None:
+    """Set what a fit has found in one step: a reader in another thread sees one fit or the next.
+
+    The attributes are replaced as a whole: without Python's global lock, others see the single changes of a dict.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What was fitted.
+    data : Dataset
+        What it was fitted to.
+    optional : iterable of str
+        Attributes that a fit may lack; those of an earlier fit go away.
+    found : dict
+        Attributes to set, beside those of the data.
+    """
+    fresh = SimpleNamespace(**found)
+    set_data_attributes(fresh, data)
+    kept = vars(estimator).copy()
+    for name in optional:
+        kept.pop(name, None)
+    estimator.__dict__ = kept | vars(fresh)
 
 
 def fit_data(

@@ -181,17 +181,17 @@ def import_libsvm(name: str, paths: Sequence[str | os.PathLike[str]], folder: st
 
 
 def how_to_get(names: Iterable[str]) -> list[str]:
-    """Say line by line which of these sets are not at hand, and how to get them."""
+    """Say line by line which of these sets were not found, and how to get them."""
     here, known = set(list_datasets()), catalogue()
     missing = [name for name in dict.fromkeys(names) if name not in here]
     lines = []
     quick = [name for name in missing if name in known and known[name].openml is not None]
     if quick:
-        lines.append(f"not at hand: {', '.join(quick)}. `boscage data fetch {' '.join(quick)}` gets them from OpenML")
+        lines.append(f"not found: {', '.join(quick)}. `boscage data fetch {' '.join(quick)}` gets them from OpenML")
     for name in missing:
         if name not in quick:
             how = known[name].how if name in known else "put NAME.npz into the folder BOSCAGE_DATA"
-            lines.append(f"not at hand: {name}. {how}")
+            lines.append(f"not found: {name}. {how}")
     return lines
 
 

@@ -42,7 +42,7 @@ def load_dataset(name: str, target: str = "auto") -> Dataset:
         The name of an embedded set, of an ``.npz`` file (without the ending) in the folder given by the environment
         variable ``BOSCAGE_DATA``, or of a set on OpenML; looked for in this order.
     target : {"auto", "classes", "numbers"}, default="auto"
-        What is predicted, as in :func:`read_npz`. A set on OpenML must have classes.
+        Type of target, as in :func:`read_npz`. Data sets on OpenML must be for classification.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def load_dataset(name: str, target: str = "auto") -> Dataset:
     ValueError
         The name is not one word.
     LookupError
-        The set is nowhere to be found; the message says where it was looked for.
+        The data set was not found; the message lists the places searched.
 
     Examples
     --------

@@ -42,8 +42,8 @@ def read_npz(path: str | os.PathLike[str], target: str = "auto") -> Dataset:
     path : str or path-like
         The file.
     target : {"auto", "classes", "numbers"}, default="auto"
-        What ``y`` is: "auto" takes floats that are not all whole, and several columns, as numbers, everything else as
-        classes.
+        Type of target: "auto" takes floats that are not all whole, and several columns, as regression targets, and
+        everything else as classes.
 
     Returns
     -------

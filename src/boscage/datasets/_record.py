@@ -18,13 +18,13 @@ class Dataset:
     X : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
         float32 or float64; NaN marks a missing cell, category columns hold level numbers 0, 1, ...
     y : ndarray of int64 of shape (n_rows,), or of float64 of shape (n_rows,) or (n_rows, n_outputs)
-        Class numbers 0 .. K-1, in the order of `target_names`; or numbers to be predicted.
+        Class numbers 0 .. K-1, in the order of `target_names`; or regression targets.
     feature_names : tuple of str
         One name per column of `X`.
     target_names : tuple of str
-        One name per class; empty where `y` holds numbers to be predicted.
+        One name per class; empty for regression.
     n_train : int or None
-        The first so many rows are the published training part; None if there is no published cut.
+        Number of rows, from the first, that are the published training set; None if there is no published split.
     categorical_features : tuple of int
         The columns that hold categories, ready for the parameter of the same name.
     categories : tuple
@@ -32,7 +32,7 @@ class Dataset:
     origin : str
         Where the data come from.
     fold : ndarray of int64 of shape (n_rows,), or None
-        Published folds: of fold f the rows with this number are the test part, all others the training part.
+        Published folds: the rows numbered f are the test set of fold f, all others its training set.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Dataset:
 
     @property
     def is_regression(self) -> bool:
-        """Whether `y` holds numbers to be predicted."""
+        """Whether this is a regression data set."""
         return bool(self.y.dtype.kind == "f")
 
     def __repr__(self) -> str:

@@ -135,7 +135,7 @@ def training_data(
         raise DataFileError(f"{table.source}: no column is left to learn from besides {target!r}")
     text = [field.name for field in features.schema if pa.types.is_string(field.type)]
     notes = table.notes + decided
-    notes += (f"text columns taken as categories: {', '.join(text)}",) if text else ()
+    notes += (f"text columns treated as categories: {', '.join(text)}",) if text else ()
     return TrainingData(features, y, sample_weight, tuple(features.column_names), notes=notes, task=task)
 
 
@@ -161,9 +161,7 @@ def prediction_rows(table: Table, n_features: int, names: Sequence[str] | None) 
         return table.sparse
     if names is not None:
         if missing := [name for name in names if name not in table.names]:
-            raise DataFileError(
-                f"{table.source}: misses column{'s' * (len(missing) > 1)} {_some(missing)} of the model"
-            )
+            raise DataFileError(f"{table.source}: lacks column{'s' * (len(missing) > 1)} {_some(missing)} of the model")
         return table.data.select(list(names))
     chosen = table.names
     if "y" in chosen and len(chosen) == n_features + 1:
@@ -262,9 +260,9 @@ def _target(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any
     y = _numbers(table, name)
     found = task or task_of(y)
     if found == "regression":
-        told = f"target {name!r} holds numbers: regression (--task classification takes them as classes)"
+        told = f"target {name!r} is numeric: regression (for classification pass --task classification)"
         return y, "regression", () if task else (told,)
-    told = f"target {name!r} taken as {len(np.unique(y))} classes (--task regression predicts numbers)"
+    told = f"target {name!r} taken as {len(np.unique(y))} classes (for regression pass --task regression)"
     return labels_of(table, name), "classification", (told,) if is_doubtful(y) else ()
 
 
@@ -307,7 +305,7 @@ def labels_of(table: Table, name: str) -> NDArray[Any]:
         if not np.isfinite(values).all() or (values != np.floor(values)).any():
             raise DataFileError(
                 f"{table.source}: target column {name!r} holds fractional numbers; a classifier needs classes "
-                "(text or whole numbers). Pass --task regression to predict numbers"
+                "(text or whole numbers). Pass --task regression to fit a regressor (--model tree or forest)"
             )
         values = values.astype(np.int64)
     if values.dtype.kind not in "biuU":

@@ -27,11 +27,11 @@ def make_linear_with_errors(
     p_wrong: float = 0.25,
     random_state: Any = None,
 ) -> tuple[Floats, Labels]:
-    """Boxes along the diagonal, one per class, with a share of wrong labels (LSE).
+    """Boxes along the diagonal, one per class, with a fraction of wrong labels (LSE).
 
     Column j is cut into ``n_classes`` neighbouring ranges of one width (3, 4 or 5), from a start in [−10, 0]; a row of
     class c is uniform on the c-th range of every column. A share ``p_wrong`` of the rows gets one of the other labels.
-    Labels say nothing at p_wrong = (n_classes − 1) / n_classes; with two classes p_wrong = 1 is separable again.
+    Labels are pure noise at p_wrong = (n_classes − 1) / n_classes; with two classes p_wrong = 1 is separable again.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def make_three_spheres(
     center: npt.ArrayLike = 0.0,
     random_state: Any = None,
 ) -> tuple[Floats, Labels]:
-    """Points on three spheres of radius 1, 2 and 3 round one centre, a third on each.
+    """Points on three concentric spheres of radius 1, 2 and 3, a third on each.
 
     Parameters
     ----------

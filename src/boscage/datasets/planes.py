@@ -22,9 +22,9 @@ def make_hyperplane(
     Parameters
     ----------
     n_samples, n_features : int
-        Size of the table.
+        Number of rows and columns.
     noise : float, default=0.0
-        Chance that a label is turned over.
+        Probability that a label is flipped.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -49,7 +49,7 @@ def make_xor(
     Parameters
     ----------
     n_samples, n_features : int
-        Size of the table.
+        Number of rows and columns.
     planes : int or None, default=None
         Number of random planes; None takes the two perpendicular ones (1, …, 1) and (−1, …, −1, 1, …, 1).
     random_state : int, RandomState or None, default=None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,9 +14,6 @@ from boscage.base.threads import n_threads
 from boscage.engine.finish import Finish
 from boscage.engine.top_down import TopDownEstimator, category_rule
 from boscage.tree import Target
-
-if TYPE_CHECKING:
-    from boscage.batches.reading import Executor
 
 
 class BatchMethods:
@@ -36,26 +33,26 @@ class BatchMethods:
         weight: str | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Fit on rows that need not fit into memory: the same model, to the byte, as from :meth:`fit`.
+        """Fit on data that does not fit into memory; the model is identical to that of :meth:`fit`.
 
-        For stochastic tests, and axis or weighted oblique tests with ``max_bins``. The rows are read a few times for
-        what must be known of the columns, then once for each level of the tree (weighted oblique tests: for each step
-        of all searches together); the trees of a forest share the passes. Memory holds a few batches and the sums of
-        the open leaves, and for a forest that wants rows out of bag (``oob_score``, ``calibrate``) its predictions
-        for all rows.
+        Available for ``splits="stochastic"``, ``Axis(max_bins=...)`` and ``WeightedOblique(max_bins=...)``. The source
+        is read a few times to collect statistics of the columns, then once for each level of the tree (weighted oblique
+        tests: once for each optimisation step, for all open nodes together). The trees of a forest share these passes.
+        Memory does not grow with the number of rows, except that a forest with ``oob_score`` or ``calibrate`` keeps its
+        out-of-bag predictions.
 
         Parameters
         ----------
         source : path, list of paths, pyarrow.dataset.Dataset, list of batches, or callable
             Files and folders of Parquet, Arrow or CSV, or patterns of their names; a list of batches; or a function
             without arguments that returns a fresh iterator of batches at every call. A batch is a table, or a tuple
-            (X, y) or (X, y, sample_weight). What can be read only once, such as a generator, is refused.
+            (X, y) or (X, y, sample_weight). Sources that can be read only once, such as generators, are refused.
         target : str, optional
-            Column of labels, in tables.
+            Name of the target column, if batches are tables.
         weight : str, optional
-            Column of sample weights, in tables; a row of weight 0 counts as absent.
+            Name of the column of sample weights, if batches are tables; rows with weight 0 are ignored.
         columns : list of str, optional
-            Columns of tables to learn from; the others are not read. Default: all but ``target`` and ``weight``.
+            Names of the columns to use; others are not read. Default: all except ``target`` and ``weight``.
 
         Returns
         -------
@@ -90,7 +87,6 @@ class BatchMethods:
                 target=self._target,
             )
             self._fit_passes(parts, passes)
-        self.reading_ = passes.reading
         return self
 
     def _batch_parts(self) -> dict[str, Any]:
@@ -110,22 +106,21 @@ class BatchMethods:
         proba: bool = False,
         columns: Sequence[str] | None = None,
     ) -> int:
-        """Predict the rows of a source batch by batch and write a Parquet file.
+        """Predict batch by batch and write the predictions to a Parquet file.
 
         Parameters
         ----------
         source
-            As in :meth:`fit_batches`; batches of arrays may also be X alone. Columns the tree does not know are left
-            out.
+            As in :meth:`fit_batches`; a batch may also be X alone. Columns that were not used in the fit are ignored.
         path : str or path-like
-            The Parquet file to write: a column ``prediction``, and with ``proba`` a column for each class.
+            The Parquet file to write. It has a column ``prediction`` and, with ``proba``, one column for each class.
         target : str, optional
-            Column of labels, which is left out.
+            Name of the target column, which is ignored.
         proba : bool, default=False
-            Whether to write probabilities too.
+            Whether to write class probabilities too.
         columns : list of str, optional
-            Columns of tables to read. Default: those that the tree was fitted on, by name; all but ``target`` where it
-            was fitted without names.
+            Names of the columns to read. Default: those used in the fit; all except ``target`` if it was fitted without
+            names.
 
         Returns
         -------
@@ -144,7 +139,7 @@ class BatchFits(BatchMethods, TopDownEstimator):
     def _batch_parts(self) -> dict[str, Any]:
         return self._parts("fit_batches")
 
-    def _fit_passes(self, parts: dict[str, Any], passes: Executor) -> None:
+    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
         """Grow over rows that others hold; nothing on self is changed before the tree is there."""
         from boscage.batches.survey import schema_data
 
@@ -153,4 +148,4 @@ class BatchFits(BatchMethods, TopDownEstimator):
         job = self._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
         finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
-        self._keep(finish(tree, job), job)
+        self._keep(finish(tree, job), job, reading_=passes.reading)

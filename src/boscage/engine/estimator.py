@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
-from boscage.data.validation import Dataset, predict_data, set_data_attributes
+from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.tree_views import TreeViews, of_one_fit
 from boscage.model import predict as _predict
 from boscage.model.importances import feature_importances
@@ -22,6 +21,8 @@ from boscage.show.exports import ExportMethods
 from boscage.tree import Floats, Int64s, Tree
 
 __all__ = ["ClassCount", "Regressor", "TreeClassifier", "TreeEstimator", "TreeRegressor", "of_one_fit"]
+
+_OPTIONAL = ("feature_names_in_", "reading_")
 
 
 class ClassCount:
@@ -42,7 +43,7 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
     n_jobs: int | None = None
 
     def apply(self, X: Any) -> Int64s:
-        """Return the leaf each row ends in; in soft trees the one of largest reach."""
+        """Return the leaf that each row ends up in; in soft trees, the most probable one."""
         return _predict.apply(*self._rows(X))
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
@@ -55,12 +56,12 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
         return _predict.decision_path(*self._rows(X))
 
     def sample_path(self, X: Any, random_state: Any = None) -> sparse.csr_matrix:
-        """Draw one path from the root to a leaf for each row; hard trees have only one.
+        """Sample one path from the root to a leaf for each row; in a hard tree there is only one.
 
         Returns
         -------
         CSR matrix of shape (n, nodes)
-            1 where the path passes.
+            1 for the nodes on the path.
         """
         tree, rows, n_jobs = self._rows(X)
         return _predict.sample_path(tree, rows, random_state, n_jobs)
@@ -73,13 +74,13 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
         if _predict.needs_numbers(tree) and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
                 f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
-                "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
+                "NaN, so it has no values to replace them with. Fill missing values first, for example with "
                 "sklearn.impute.SimpleImputer."
             )
         return tree, rows, self.n_jobs
 
     def get_depth(self) -> int:
-        """Return the largest distance of a leaf from the root."""
+        """Return the depth of the tree."""
         return self._fitted().max_depth
 
     def get_n_leaves(self) -> int:
@@ -88,24 +89,25 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
 
     @property
     def feature_importances_(self) -> Floats:
-        """Share of each column in the total drop of impurity, summing to 1 (all 0 for a single leaf).
+        """Impurity-based importance of each column, normalised to sum to 1 (all 0 for a single leaf).
 
-        The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
-        columns of many values look better than they are; permutation importance does not have this fault.
+        The impurity decrease of a linear test is divided among its columns in proportion to |θ_j|·sd_j. Impurity is
+        measured on the training data, so columns with many distinct values look more important than they are;
+        permutation importance has no such bias.
         """
         return feature_importances(self._fitted())
 
     @of_one_fit
     def save(self, path: str | Path) -> Path:
-        """Write the model to a file that :func:`boscage.load` reads: data, never code.
+        """Save the model to a file that :func:`boscage.load` can read; it contains data, never code.
 
-        The file holds what prediction needs and the parameters except ``n_jobs`` and ``verbose``. A parameter that is
-        not data, such as a function, is left out, and loading warns of it.
+        The file contains all that prediction needs, and all parameters except ``n_jobs`` and ``verbose``. Parameters
+        that are not data, such as functions, are omitted, and loading warns about them.
 
         Parameters
         ----------
         path : str or path-like
-            The file. It is replaced in one step, or left as it was if writing fails.
+            The file to write. If writing fails, an existing file is left unchanged.
 
         Returns
         -------
@@ -122,12 +124,8 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
         return self.tree_
 
     def _publish(self, data: Dataset, **found: Any) -> None:
-        """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
-        fresh = SimpleNamespace(**found)
-        set_data_attributes(fresh, data)
-        if not hasattr(fresh, "feature_names_in_"):
-            self.__dict__.pop("feature_names_in_", None)
-        self.__dict__.update(vars(fresh))
+        """Set what a fit has found in one step."""
+        publish(self, data, _OPTIONAL, found)
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(super().__getstate__())  # in one step, unlike a walk over the attributes
@@ -137,7 +135,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
     """Base of the classifiers that hold a `Tree`: ``tree_`` and ``classes_`` are all it reads."""
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of largest probability, the first of them on ties.
+        """Predict the most probable class; ties go to the first class.
 
         Parameters
         ----------
@@ -156,7 +154,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
-        """Predict class probabilities: those of the leaf, averaged by reach in soft trees.
+        """Predict class probabilities; a soft tree averages its leaves by the probability of reaching them.
 
         Parameters
         ----------
@@ -171,7 +169,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         return _predict.predict_proba(*self._rows(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict logarithms of class probabilities."""
+        """Predict log-probabilities of the classes."""
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
@@ -202,7 +200,7 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
     """What every regressor shares."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R², the share of the variance of y that is explained; of several outputs the mean.
+        """Return the coefficient of determination R²; for several outputs, their mean.
 
         Parameters
         ----------
@@ -226,11 +224,11 @@ class TreeRegressor(Regressor, TreeEstimator):
 
     @property
     def n_outputs_(self) -> int:
-        """Numbers predicted for a row."""
+        """Number of outputs."""
         return self._fitted().n_outputs
 
     def predict(self, X: Any) -> Floats:
-        """Predict numbers: those of the leaf, averaged by reach in soft trees.
+        """Predict the target; a soft tree averages its leaves by the probability of reaching them.
 
         Parameters
         ----------

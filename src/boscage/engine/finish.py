@@ -47,7 +47,7 @@ class Finish:
             return self.leaf.finish(tree, replace(job, progress=progress.callback or job.progress))
 
 
-def choose(job: Job, grow: Callable[[Job], Tree], finish: Finish) -> Finish:
+def choose(job: Job, grow: Callable[[Job, Leaf], Tree], finish: Finish) -> Finish:
     """Settle what is "auto" on rows held out from growing and from everything after it.
 
     A fifth of the rows is held out (up to 3000 rows: each fifth in turn; for linear leaves of numbers at least three of
@@ -64,13 +64,16 @@ def choose(job: Job, grow: Callable[[Job], Tree], finish: Finish) -> Finish:
     for number in range(_FOLDS if len(fold) <= _MANY_ROWS else finish.leaf.folds_of_many):
         if not 0 < np.count_nonzero(fold == number) < len(fold):
             continue
-        inner, outer = take_rows(job.data, fold != number), take_rows(job.data, fold == number)
-        part = replace(job, data=inner, limits=job.limits.for_share(inner.mass / job.data.mass))
-        grown = grow(part)
+        part, outer = job.of_rows(fold != number), take_rows(job.data, fold == number)
+        grown: dict[Any, Tree] = {}
+        for leaf in leaves:
+            if leaf.growth not in grown:
+                grown[leaf.growth] = grow(part, leaf)
         for p, polish in enumerate(polishes):
             tried = replace(finish, polish=polish)
-            tree = tried.before_leaves(grown, part)
+            before = {growth: tried.before_leaves(tree, part) for growth, tree in grown.items()}
             for i, leaf in enumerate(leaves):
+                tree = before[leaf.growth]
                 error, square = _held_out(
                     replace(tried, leaf=leaf).with_leaves(tree, part), outer, job.criterion, job.threads
                 )
@@ -89,7 +92,9 @@ def _held_out(tree: Tree, data: Dataset, criterion: Any, threads: int) -> tuple[
         size = float(np.abs(data.y).max()) or 1.0
         with np.errstate(over="ignore", invalid="ignore"):  # numbers near the largest
             losses = criterion.loss(data.y.reshape(proba.shape) / size, proba / size).sum(axis=1)
-        return float(weight @ losses), float(weight @ losses)
+            most = 1e300 / max(float(weight.sum()), 1.0)  # so that sums are finite; NaN is no better than infinity
+        loss = float(weight @ np.fmin(losses, most))
+        return loss, loss
     missed = proba.argmax(axis=1) != data.y
     proba[np.arange(len(data.y)), data.y] -= 1.0
     return float(weight @ missed), float(weight @ (proba**2).sum(axis=1))

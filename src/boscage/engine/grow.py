@@ -17,6 +17,7 @@ from scipy import sparse
 from boscage import _core
 from boscage.base.numbers import MOST
 from boscage.criteria._numbers import NumberCriterion
+from boscage.data.distinct import take_rows
 from boscage.tree import InputMap, Routing, Tree
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ class Job:
     def weight(self) -> Floats:
         """Row weights as the core takes them: empty when every row counts 1."""
         return _UNIT_WEIGHT if self.data.weight is None else self.data.weight
+
+    def of_rows(self, chosen: npt.NDArray[np.bool_]) -> Job:
+        """Return the same job for some of the rows, with limits for their share of the weight."""
+        data = take_rows(self.data, chosen)
+        return replace(self, data=data, limits=self.limits.for_share(data.mass / self.data.mass), table=None)
 
     def native_target(self) -> _core.Target:
         """Return y and the weights as the core takes them; it borrows both."""

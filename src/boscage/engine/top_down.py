@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -82,19 +82,16 @@ class TopDownEstimator(TreeEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         job, leaf = self._job(X, y, sample_weight)
-        grow = partial(self._grow, leaf=leaf)
-        finish = choose(job, grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
-        self._keep(finish(grow(job), job), job)
-        if hasattr(self, "reading_"):
-            del self.reading_
+        finish = choose(job, self._grow, Finish(self.ccp_alpha, polish_part(self.polish), leaf, self.verbose))
+        self._keep(finish(self._grow(job, finish.leaf), job), job)
 
-    def _keep(self, tree: Tree, job: Job) -> None:
+    def _keep(self, tree: Tree, job: Job, **more: Any) -> None:
         unit = job.criterion.unit if self._target == "classes" else float(tree.impurity[0]) or 1.0
-        self._publish(job.data, tree_=with_given_weights(tree, job), _impurity_unit=unit)
+        self._publish(job.data, tree_=with_given_weights(tree, job), _impurity_unit=unit, **more)
 
     @property
     def trajectory_(self) -> npt.NDArray[np.void]:
-        """Potential and training error before and after each split; not of a loaded model."""
+        """Potential and training error before any split and after each split; not available for a loaded model."""
         tree = self._fitted()
         if "_impurity_unit" not in self.__dict__:
             raise AttributeError("trajectory_ belongs to a fit: a loaded model does not have it.")
@@ -255,14 +252,14 @@ def category_rule(categorical_features: Any, splits: SplitFamily, executor: str 
     bools = "linear tests" not in splits.provides
     if allowed:
         return CategoryRule(categorical_features, allowed, bools)
-    takes = f"splits={splits!r} takes numbers only" + ("" if in_memory else f" in {executor}")
+    takes = f"splits={splits!r} accepts only numbers" + ("" if in_memory else f" in {executor}")
     instead = "pass splits='axis'" if in_memory else "pass splits=Axis(max_bins=255)"
     instead += ", call fit" if splits.allows_categories else ""
     is_list = categorical_features is not None and not isinstance(categorical_features, str)
     if is_list and np.size(categorical_features):
         raise IncompatibleParts(
-            f"categorical_features={categorical_features!r} does not go with splits={splits!r}, because {takes}: "
-            f"{ENCODE}, or {instead}."
+            f"categorical_features={categorical_features!r} cannot be combined with splits={splits!r}, because "
+            f"{takes}: {ENCODE}, or {instead}."
         )
     return CategoryRule(categorical_features, allowed, bools, refusal=f"{takes}: {ENCODE}, {instead}, or drop them.")
 

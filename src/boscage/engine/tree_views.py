@@ -54,7 +54,7 @@ class TreeViews:
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
     ) -> str:
-        """Return the tree as lines of text; see :func:`boscage.export.export_text`.
+        """Return a text representation of the tree; see :func:`boscage.export.export_text`.
 
         Parameters
         ----------
@@ -63,15 +63,15 @@ class TreeViews:
         max_depth : int or None, default=10
             Deeper branches are cut off.
         spacing : int, default=3
-            Spaces by which a level is indented.
+            Number of spaces of indentation per level.
         decimals : int, optional
-            Digits after the point. Default: as many as each threshold needs.
+            Number of decimal places. Default: as many as each threshold needs.
         show_weights : bool, default=False
             Whether leaves show the training weight of each class.
         max_terms : int, default=5
-            Terms shown of a linear test, and categories shown of a set.
+            Maximum number of terms shown in a linear test, and of categories in a set.
         show_missing : bool or array of bool, optional
-            Whether tests say on which side missing values go. Default: where the tree has seen some.
+            Whether to show which side missing values take. Default: for columns that had missing values in training.
         units : {"original", "standard"}, default="original"
             Linear tests in the columns' units or in standard deviations from the mean.
         """
@@ -114,11 +114,11 @@ class TreeViews:
         max_depth : int or None, default=None
             Deeper branches are cut off; None shows everything.
         filled : bool, default=True
-            Whether nodes have the colour of their leading class.
+            Whether to colour nodes by their majority class.
         impurity : bool, default=True
-            Whether nodes show their impurity.
+            Whether to show the impurity of each node.
         node_ids : bool, default=False
-            Whether nodes show their number.
+            Whether to show node numbers.
         """
         from boscage.export import export_graphviz
 
@@ -138,7 +138,7 @@ class TreeViews:
 
     @of_one_fit
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree as a nested dictionary that JSON can hold; see :func:`boscage.export.to_dict`."""
+        """Return the tree as a JSON-serialisable dictionary; see :func:`boscage.export.to_dict`."""
         from boscage.export import to_dict
 
         return to_dict(self._fitted(), class_names=self._output_names(None))
@@ -205,21 +205,21 @@ class TreeViews:
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
     ) -> str | Path:
-        """Write the tree as one self-contained, interactive web page.
+        """Write the tree as a self-contained, interactive web page.
 
         Parameters
         ----------
         path : str or path, optional
             Where to write the page. Default: return it as text.
         X : array-like or DataFrame of shape (n, d), optional
-            Rows to choose from on the page. They are embedded in it; without them the page has a form to type values
-            into and holds no data but the tree.
+            Rows that can be selected on the page; they are embedded in it. Without them the page has a form for
+            entering values, and contains no data besides the tree.
         y : array-like of shape (n,), optional
             Labels of the rows, shown beside the prediction.
         max_rows : int, default=200
-            At most so many rows are embedded, evenly spaced over X.
+            Maximum number of rows to embed, evenly spaced over X.
         title : str, optional
-            Heading of the page. Default: the name of the class.
+            Title of the page. Default: the class name.
         feature_names, class_names, decimals, max_terms, show_missing, units
             As in :meth:`export_text`.
 
@@ -268,7 +268,7 @@ class TreeViews:
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
     ) -> Path | None:
-        """Show the interactive page of :meth:`to_html`: inside a notebook, else in the browser.
+        """Show the interactive page of :meth:`to_html` in the notebook or, outside a notebook, in a browser.
 
         Parameters
         ----------
@@ -326,8 +326,8 @@ class TreeViews:
         Returns
         -------
         Explanation
-            Print it, or see its ``path``, ``base``, ``contributions`` and ``prediction``. How contributions are
-            computed is told at :func:`boscage.explain.explain`.
+            Print it, or see its ``path``, ``base``, ``contributions`` and ``prediction``. See
+            :func:`boscage.explain.explain` for how contributions are computed.
         """
         from boscage.explain import explain
 
@@ -344,13 +344,12 @@ class TreeViews:
 
     @of_one_fit
     def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> TreeEdit:
-        """Begin to change the tree by hand; this estimator stays as it is.
+        """Start editing the tree by hand; the estimator itself does not change.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d), optional
-            The training rows. Nodes below a changed threshold are counted again from them, and the report is about
-            them.
+            The training rows. They are used to recount the nodes below a changed threshold, and for the report.
         y : array-like of shape (n,), optional
             Their labels.
         sample_weight : array-like of shape (n,), optional

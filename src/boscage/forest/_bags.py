@@ -34,8 +34,8 @@ def check_bags(bootstrap: Any, max_samples: Any) -> None:
         check_number("max_samples", max_samples, allowed, 0, 1, above=True)
     if bootstrap == "bayesian":
         raise ValueError(
-            f"max_samples={max_samples!r} does not go with bootstrap='bayesian', which gives every row a weight. Pass "
-            "max_samples=None, or bootstrap=True or False."
+            f"max_samples={max_samples!r} cannot be combined with bootstrap='bayesian', which gives every row a "
+            "weight. Pass max_samples=None, or bootstrap=True or False."
         )
 
 
@@ -148,7 +148,7 @@ class Bags:
         data : Dataset
             The data of the forest.
         tree : int
-            Number of the tree.
+            Index of the tree.
         keep_all : bool
             Whether rows that are not in the bag stay, with weight 0; else they are left out, which copies the others.
         """
@@ -196,26 +196,24 @@ def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> 
     Parameters
     ----------
     proba : array of shape (n, K)
-        Probabilities of rows the trees have not seen.
+        Probabilities of rows the trees have not seen; NaN in lines that do not count.
     y : array of shape (n,)
         Class numbers.
     weight : array of shape (n,) or None
         Weights.
     """
-    logs = np.log(proba + _FLOOR)
-    mass = np.ones(len(y)) if weight is None else weight
-    mass = mass / mass.sum()
-    reached = mass @ logs[np.arange(len(y)), y]
+    seen = ~np.isnan(proba[:, 0])
+    mass = seen * (1.0 if weight is None else weight)
+    mass /= mass.sum()
     low, high = _EXPONENTS
     t = 1.0
     for _ in range(30):
-        scaled = t * logs
-        scaled -= scaled.max(axis=1, keepdims=True)
-        share = np.exp(scaled)
-        share /= share.sum(axis=1, keepdims=True)
-        mean = (share * logs).sum(axis=1)
-        slope = float(mass @ mean - reached)
-        bend = float(mass @ ((share * logs * logs).sum(axis=1) - mean**2))
+        slope = bend = 0.0
+        for begin in range(0, len(y), _BLOCK):
+            rows = begin + np.flatnonzero(seen[begin : begin + _BLOCK])
+            first, second = _slopes(np.log(proba[rows] + _FLOOR), y[rows], mass[rows], t)
+            slope += first
+            bend += second
         low, high = (low, t) if slope > 0 else (t, high)
         step = t - slope / bend if bend > 0 else math.nan
         following = step if low < step < high else (low + high) / 2
@@ -225,5 +223,17 @@ def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> 
     return float(round(t, 6))
 
 
+def _slopes(logs: Floats, y: npt.NDArray[Any], mass: Floats, t: float) -> tuple[float, float]:
+    """First and second derivative of the loss of some rows."""
+    share = t * logs
+    share -= share.max(axis=1, keepdims=True)
+    np.exp(share, out=share)
+    share /= share.sum(axis=1, keepdims=True)
+    mean = (share * logs).sum(axis=1)
+    square = (share * logs * logs).sum(axis=1)
+    return float(mass @ (mean - logs[np.arange(len(y)), y])), float(mass @ (square - mean**2))
+
+
+_BLOCK = 4096  # rows whose logarithms are in memory at the same time
 _FLOOR = 1e-3  # a row whose class no tree has voted for must not decide alone
 _EXPONENTS = (0.25, 8.0)

@@ -18,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from boscage.base.callbacks import CallbackSupport
 from boscage.base.component import resolve
 from boscage.base.numbers import check_number
+from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
-from boscage.data.validation import Dataset, predict_data, set_data_attributes
+from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.estimator import of_one_fit
 from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits
@@ -32,6 +33,7 @@ from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
 from boscage.forest._proximity import proximity
 from boscage.forest._quantiles import LeafTargets
 from boscage.forest._views import ForestViews
+from boscage.leaves import RefitLeaves, refit_part
 from boscage.model.many_trees import ManyTrees
 from boscage.tree import Floats, Int64s, Tree
 
@@ -58,8 +60,10 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
     random_state: Any
     splits: Any
     ccp_alpha: float
+    refit: Any
     class_weight: Any = None
     _exponent: float = 1.0
+    _is_refit: bool = False
     _score_name: ClassVar[str]
 
     # ---- fitting -------------------------------------------------------------------------------------------------
@@ -69,12 +73,15 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         self._check_settings()
         tree = self._tree()
         job, leaf = tree._job(X, y, sample_weight, named=self)
+        refit = refit_part(self.refit)
+        if refit is not None:
+            refit.check_parts(job.splits, leaf, job.criterion)
         earlier = self._earlier(job)
         seed = seed_of(self.random_state) if earlier is None else earlier.seed
         bags = self._bags(seed, job.data)
         self._check_out_of_bag(bags)
         numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
-        finish = choose(job, partial(tree._grow, leaf=leaf), Finish(self.ccp_alpha, None, leaf, False))
+        finish = choose(job, tree._grow, Finish(self.ccp_alpha, None, leaf, False))
         limits = tree._limits(job.data.X.shape[0], job.data.mass)
         trees = grow_trees(TreeGrower(job, bags, finish, limits), numbers, n_threads(self.n_jobs), self.verbose)
 
@@ -83,8 +90,10 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
             return grown
 
         found = self._of_one_schema(trees, job.data, earlier, one_leaf)
+        if refit is not None:
+            found = self._refitted(found, refit, job)
         facts = self._out_of_bag(bags, partial(out_of_bag_means, found, job.data.X, bags, self.n_jobs), job.data)
-        facts |= self._kept_rows(found, job)
+        facts |= self._kept_rows(found, job) | {"_is_refit": refit is not None}
         self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
 
     def _check_settings(self) -> None:
@@ -112,8 +121,12 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         return splits.forest_max_features
 
     def _bags(self, seed: int, data: Dataset) -> Bags:
-        balanced = isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
+        balanced = self._is_balanced_by_bag
         return Bags.of(seed, data.X.shape[0], self.bootstrap, self.max_samples, balanced=balanced)
+
+    @property
+    def _is_balanced_by_bag(self) -> bool:
+        return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
 
     def _earlier(self, job: Job) -> Any:
         """Return the fit that ``warm_start`` continues, or None."""
@@ -132,11 +145,23 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
                 stacklevel=5,
             )
         fresh, old = job.data.schema, trees.schema
+        if self.refit is None and self._is_refit:
+            raise ValueError(
+                "warm_start=True cannot be combined with refit=None here: the leaves of the trees there are were "
+                "fitted together. Pass refit='leaves' again, or warm_start=False to start anew."
+            )
         if replace(fresh, spread=old.spread, missing=old.missing) != old or not self._same_target(job.data):
             raise ValueError(
                 "warm_start=True needs the columns and classes of the earlier fit. Pass warm_start=False to start anew."
             )
         return SimpleNamespace(trees=trees, seed=self.__dict__["_seed"], rows=self.__dict__["_n_rows"])
+
+    def _refitted(self, trees: ManyTrees, refit: RefitLeaves, job: Job) -> ManyTrees:
+        """Fit the leaves of all trees together, on all rows of the job."""
+        rows = Bags.of(0, job.data.X.shape[0], False, None, balanced=self._is_balanced_by_bag)
+        with Progress("fitting leaves: steps", self.verbose) as progress:
+            data = rows.data(job.data, 0, keep_all=True)
+            return refit.fit(trees, replace(job, data=data, progress=progress.callback))
 
     def _same_target(self, data: Dataset) -> bool:
         raise NotImplementedError
@@ -149,9 +174,14 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
 
     def _check_out_of_bag(self, bags: Bags) -> None:
         for name, value in self._wants_out_of_bag().items():
-            self._refuse_without_bags(bags, f"{name}={value!r} does not go")
+            self._refuse_without_bags(bags, f"{name}={value!r} cannot be combined", is_refit=self.refit is not None)
 
-    def _refuse_without_bags(self, bags: Bags, what: str) -> None:
+    def _refuse_without_bags(self, bags: Bags, what: str, *, is_refit: bool) -> None:
+        if is_refit:
+            raise ValueError(
+                f"{what} with refit={self.refit or 'leaves'!r}: the leaves of all trees are fitted to all rows, so "
+                "that none are out of bag. Pass refit=None, or compare on rows of your own."
+            )
         if not bags.leaves_out:
             raise ValueError(
                 f"{what} with bootstrap={self.bootstrap!r} and max_samples={self.max_samples!r}: every tree sees all "
@@ -159,7 +189,7 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
             )
 
     def _needs_out_of_bag(self, bags: Bags) -> bool:
-        return bags.leaves_out and bool(self._wants_out_of_bag())
+        return self.refit is None and bags.leaves_out and bool(self._wants_out_of_bag())
 
     @staticmethod
     def _of_one_schema(trees: list[Tree], data: Dataset, earlier: Any, one_leaf: Callable[[], Tree]) -> ManyTrees:
@@ -217,13 +247,8 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         return lines
 
     def _publish(self, data: Dataset, **found: Any) -> None:
-        """Set what a fit has found in one step: a reader in another thread sees one fit or the next."""
-        fresh = SimpleNamespace(**found)
-        set_data_attributes(fresh, data)
-        gone = _OPTIONAL - vars(fresh).keys()
-        self.__dict__.update(vars(fresh))
-        for name in gone:
-            self.__dict__.pop(name, None)
+        """Set what a fit has found in one step."""
+        publish(self, data, _OPTIONAL, found)
 
     # ---- prediction ----------------------------------------------------------------------------------------------
 
@@ -234,14 +259,14 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         if self.trees_.needs_numbers and np.isnan(rows.data if sparse.issparse(rows) else rows).any():
             raise ValueError(
                 f"Input X contains NaN. This {type(self).__name__} has linear tests and was fitted on rows without "
-                "NaN, so it has nothing to put in their place. Fill missing values first, for example with "
+                "NaN, so it has no values to replace them with. Fill missing values first, for example with "
                 "sklearn.impute.SimpleImputer."
             )
         return self.trees_, rows
 
     @of_one_fit
     def apply(self, X: Any) -> Int64s:
-        """Return the leaf each row ends in, for each tree.
+        """Return the leaf that each row ends up in, for each tree.
 
         Parameters
         ----------
@@ -251,14 +276,14 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         Returns
         -------
         ndarray of shape (n, n_estimators)
-            Node numbers; in soft trees of the leaf of largest reach.
+            Node numbers; in soft trees, of the most probable leaf.
         """
         trees, rows = self._rows(X)
         return trees.apply(rows, self.n_jobs)
 
     @of_one_fit
     def proximity(self, X: Any, other: Any = None) -> Floats:
-        """Return how alike rows are to the forest: the share of the trees in which two rows end in the same leaf.
+        """Return the similarity of rows: the share of the trees in which two rows end in the same leaf.
 
         Parameters
         ----------
@@ -290,15 +315,15 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
 
     @of_one_fit
     def save(self, path: str | Path) -> Path:
-        """Write the forest to a file that :func:`boscage.load` reads: data, never code.
+        """Save the forest to a file that :func:`boscage.load` can read; it contains data, never code.
 
-        The file holds what prediction needs and the parameters except ``n_jobs`` and ``verbose``. A parameter that is
-        not data, such as a function, is left out, and loading warns of it.
+        The file contains all that prediction needs, and all parameters except ``n_jobs`` and ``verbose``. Parameters
+        that are not data, such as functions, are omitted, and loading warns about them.
 
         Parameters
         ----------
         path : str or path-like
-            The file. It is replaced in one step, or left as it was if writing fails.
+            The file to write. If writing fails, an existing file is left unchanged.
 
         Returns
         -------
@@ -307,18 +332,21 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
         """
         check_is_fitted(self, "trees_")
         score = self.__dict__.get("oob_score_")
-        meta = {
+        meta: dict[str, Any] = {
             "seed": int(self.__dict__["_seed"]),
             "rows": int(self.__dict__["_n_rows"]),
             "exponent": float(self._exponent),
             "oob_score": None if score is None or not np.isfinite(score) else float(score),
         }
+        if self._is_refit:
+            meta["refit"] = True
         kept: LeafTargets | None = self.__dict__.get("_leaf_targets")
         return save(self, path, ModelState({} if kept is None else kept.tensors(), meta))
 
     def _restore_state(self, state: ModelState) -> None:
         meta = state.meta
-        if meta.keys() != _STATE_KEYS:
+        is_refit = meta.get("refit") is True
+        if meta.keys() != _STATE_KEYS | ({"refit"} if is_refit else set()):
             raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
         for name in ("seed", "rows"):
             if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
@@ -328,8 +356,13 @@ class BaseForest(OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEsti
                 raise ValueError(f"{name} of a forest must be a number")
         if not 0 < meta["exponent"] <= 1000 or not np.isfinite(meta["oob_score"] or 0.0):
             raise ValueError("exponent or oob_score of a forest is out of range")
+        if is_refit and self.trees_[0].target == "classes":
+            if any(tree.is_soft or tree.leaf_models or (tree.leaf_proba <= 0).any() for tree in self.trees_):
+                raise ValueError("leaves of a forest were fitted together, but some give a class no probability")
+            self.trees_ = ManyTrees(self.trees_.trees, geometric=True)
         if state.tensors:
             self._leaf_targets = LeafTargets.from_tensors(state.tensors, self.trees_, meta["rows"])
+        self._is_refit = is_refit
         self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
         if meta["oob_score"] is not None:
             self.oob_score_ = meta["oob_score"]

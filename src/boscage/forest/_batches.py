@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +16,13 @@ from boscage.engine.batch_fits import BatchMethods
 from boscage.engine.finish import Finish
 from boscage.engine.grow import Job, Limits, with_given_weights
 from boscage.engine.top_down import seed_of
-from boscage.forest._bags import Bags, out_of_bag_trees
+from boscage.forest._bags import BagPlan, Bags, out_of_bag_trees
 from boscage.model.many_trees import ManyTrees
 from boscage.tree import Floats, Int64s, Tree
+
+if TYPE_CHECKING:
+    from boscage.batches.rows import Rows
+    from boscage.forest._passes import SharedPasses
 
 
 class ForestBatches(BatchMethods):
@@ -37,12 +42,17 @@ class ForestBatches(BatchMethods):
                 "class_weight='balanced_subsample' weighs the classes of each bag and needs all rows in memory. Pass "
                 "class_weight='balanced', or call fit."
             )
+        if forest.refit is not None:
+            raise ValueError(
+                f"refit={forest.refit!r} fits the leaves of all trees together and needs all rows in memory. Pass "
+                "refit=None, or call fit."
+            )
         parts: dict[str, Any] = forest._tree()._parts("fit_batches", forest=True)
         return parts
 
     def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+        from boscage.batches.passes import Pass
         from boscage.batches.survey import schema_data
-        from boscage.forest._passes import BagSurvey, SharedPasses
 
         forest: Any = self
         tree, data = forest._tree(), schema_data(passes.survey)
@@ -55,7 +65,7 @@ class ForestBatches(BatchMethods):
         numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
         mass = float(passes.n_rows)
         if passes.is_weighted:
-            mass = sum_value(passes.collect(BagSurvey()).total)
+            mass = sum_value(passes.collect(Pass.of("row_facts")).total)
         limits = tree._limits(passes.n_rows, mass)
         finish = Finish(self.ccp_alpha, None, parts["leaf"], False)
 
@@ -64,9 +74,8 @@ class ForestBatches(BatchMethods):
             grown = parts["splits"].grow_in_passes(part, own, lambda weight: limits.for_share(weight / mass))
             return with_given_weights(finish(grown, part), job)
 
-        trees: list[Tree] = []
-        if len(numbers):
-            trees = SharedPasses(passes, bags, numbers, n_threads(self.n_jobs)).grow(grow)
+        shared = self._shared_passes(passes, bags, numbers)
+        trees = shared.grow(grow)
 
         def one_leaf() -> Tree:
             grown: Tree = parts["splits"].grow_in_passes(job, passes, lambda weight: Limits(max_leaf_nodes=1))
@@ -74,27 +83,33 @@ class ForestBatches(BatchMethods):
 
         found = forest._of_one_schema(trees, job.data, earlier, one_leaf)
         seen: dict[str, Any] = {}
-        facts = forest._out_of_bag(bags, partial(_means, found, bags, passes, self.n_jobs, seen), job.data, seen)
-        forest._publish(job.data, trees_=found, _seed=seed, _n_rows=passes.n_rows, **facts)
+        facts = forest._out_of_bag(bags, partial(_means, found, bags, shared, seen), job.data, seen)
+        facts |= {"_seed": seed, "_n_rows": passes.n_rows, "_is_refit": False, "reading_": passes.reading}
+        forest._publish(job.data, trees_=found, **facts)
+
+    def _shared_passes(self, passes: Any, bags: Bags, numbers: Sequence[int]) -> SharedPasses:
+        """Return passes that the trees of these numbers share."""
+        from boscage.forest._passes import SharedPasses
+
+        return SharedPasses(passes, bags, numbers, n_threads(self.n_jobs))
 
 
-def _means(
-    trees: ManyTrees, bags: Bags, passes: Any, n_jobs: int | None, seen: dict[str, Any]
-) -> tuple[Floats, Int64s]:
+def _means(trees: ManyTrees, bags: Bags, shared: SharedPasses, seen: dict[str, Any]) -> tuple[Floats, Int64s]:
     """Return the mean prediction of the trees that have not seen a row and their number; y and weights in `seen`."""
     plans = [bags.plan(number) for number in range(len(trees))]
-    means, counts, targets, weights = [], [], [], []
-    first = 0
-    for rows in passes.walk():
-        drawn = [plan.counts(first, first + len(rows)) for plan in plans]
-        bits = np.stack([np.packbits(np.asarray(line) == 0, bitorder="little") for line in drawn])
-        count = out_of_bag_trees(bits, len(rows))
-        with np.errstate(invalid="ignore"):
-            means.append(trees.sums(np.ascontiguousarray(rows.X), bits, n_jobs) / count[:, None])
-        counts.append(count)
-        targets.append(rows.y.copy())
-        weights.append(rows.weight.copy())
-        first += len(rows)
-    weight = np.concatenate(weights)
-    seen |= {"y": np.concatenate(targets), "weight": weight if len(weight) else None}
-    return np.concatenate(means), np.concatenate(counts)
+    found = shared.by_rows(partial(_means_of_rows, trees, plans, shared.threads))
+    means, count, y, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    seen |= {"y": y, "weight": weight if len(weight) else None}
+    return means, count
+
+
+def _means_of_rows(
+    trees: ManyTrees, plans: list[BagPlan], n_jobs: int | None, rows: Rows, first: int
+) -> tuple[Floats, Int64s, Any, Floats]:
+    """Return the mean prediction of the trees that have not seen a row and their number, targets and weights."""
+    drawn = [plan.counts(first, first + len(rows)) for plan in plans]
+    bits = np.stack([np.packbits(np.asarray(line) == 0, bitorder="little") for line in drawn])
+    count = out_of_bag_trees(bits, len(rows))
+    with np.errstate(invalid="ignore"):
+        means = trees.sums(np.ascontiguousarray(rows.X), bits, n_jobs) / count[:, None]
+    return means, count, rows.y.copy(), rows.weight.copy()

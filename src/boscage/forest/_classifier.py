@@ -16,7 +16,7 @@ from boscage.engine.estimator import ClassCount, of_one_fit
 from boscage.files import saveable
 from boscage.forest._bags import Bags, best_exponent
 from boscage.forest._base import BaseForest
-from boscage.leaves import Leaf
+from boscage.leaves import Leaf, RefitLeaves
 from boscage.model.many_trees import sharpened
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier
@@ -27,10 +27,10 @@ _ENOUGH_TREES = 10  # out of bag for a row in the mean, before probabilities are
 
 @saveable
 class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore[misc]
-    r"""Forest of trees of any family, whose class probabilities are averaged.
+    r"""Forest of randomised decision trees, whose class probabilities are averaged.
 
-    Each tree is grown out on a bootstrap sample of the rows, over one shared X. The mean p of the trees'
-    probabilities is then raised to one power t, which has the least logarithmic loss on the rows out of bag:
+    Each tree is grown on a bootstrap sample of the rows; all trees share one X. The mean p of the trees' probabilities
+    is then raised to a power t, chosen to minimise the log-loss on the out-of-bag rows:
 
     .. math:: P(k) = \bar p_k^{\,t} / \sum_j \bar p_j^{\,t}
 
@@ -39,53 +39,59 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
     n_estimators : int, default=100
         Number of trees.
     splits : str or SplitFamily, default="mixed"
-        The family of tests: "mixed" (each node takes the best of several random offers, axis and linear), or any
-        family of :class:`boscage.TopDownTreeClassifier`.
+        The split family: "mixed" (each node takes the best of several random candidates, axis-parallel and linear), or
+        any family of :class:`boscage.TopDownTreeClassifier`.
     criterion : str, Criterion or callable, default="entropy"
         As in :class:`boscage.TopDownTreeClassifier`.
     leaf : str or Leaf, default="frequency"
         What a leaf predicts: "frequency", "majority" or "linear". Ten trees of eight linear leaves are a small model.
     max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease
-        Limits of each tree, as in :class:`boscage.TopDownTreeClassifier`. Default: none. Rows drawn several times
+        Limits of each tree, as in :class:`boscage.TopDownTreeClassifier`. Default: none. Rows sampled several times
         count once in ``min_samples_leaf`` and ``min_samples_split``.
     max_features : "auto", int, float, "sqrt", "log2" or None, default="auto"
-        Columns searched at each node, for families that draw columns: "auto" is the square root of their number for
-        ``splits="axis"`` and what the family says for the others.
+        Number of columns to search at each node, for families that sample columns: "auto" is the square root of their
+        number for ``splits="axis"`` and the family's own default for the others.
     ccp_alpha : float, default=0.0
-        Strength of cost-complexity pruning of each tree.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
+    refit : None, "leaves" or RefitLeaves, default=None
+        Whether to refit the leaves of all trees jointly after growing, by a logistic regression on all rows. This
+        improves small forests (10 trees with ``max_leaf_nodes=8``), but not forests of fully grown trees. No rows are
+        out of bag then.
     bootstrap : True, False or "bayesian", default=True
-        Whether a tree's rows are drawn with replacement, without replacement, or all taken with independent
-        exponential weights.
+        How to sample the rows of a tree: with replacement (True), without replacement (False), or all rows with
+        independent exponential weights ("bayesian").
     max_samples : int, float or None, default=None
-        Rows drawn for each tree: a number, or a fraction of all; None draws as many as there are. With
-        ``bootstrap=False`` a fraction such as 0.8 leaves rows out of bag too.
+        Number of rows to sample for each tree, or a fraction of all rows; None samples as many as there are. With
+        ``bootstrap=False``, a fraction such as 0.8 leaves rows out of bag too.
     oob_score : bool or callable, default=False
-        Whether to compute ``oob_decision_function_`` and ``oob_score_``, the accuracy on the rows out of bag; a
-        function of (y_true, y_pred) computes another score.
+        Whether to compute ``oob_decision_function_`` and ``oob_score_``, the accuracy on the out-of-bag rows. Pass a
+        function of (y_true, y_pred) to compute another score.
     calibrate : "auto", True or False, default="auto"
-        Whether to raise mean probabilities to a power fitted on the rows out of bag. "auto" does so where there are
-        such rows and at least 10 trees for each of them in the mean. The predicted classes do not depend on it.
+        Whether to calibrate the mean probabilities, by raising them to a power fitted on the out-of-bag rows. "auto"
+        does so if there are such rows, with at least 10 trees for each of them on average. The predicted classes do not
+        change.
     warm_start : bool, default=False
-        Whether a further ``fit`` with a larger ``n_estimators`` keeps the trees there are and adds the others. The
-        result is that of one fit, byte by byte, if data and parameters are the same.
+        Whether another ``fit`` with a larger ``n_estimators`` keeps the existing trees and adds new ones. With the same
+        data and parameters, the result is identical to that of a single fit.
     categorical_features : "from_dtype", None, or list of int, str or bool, default="from_dtype"
         As in :class:`boscage.TopDownTreeClassifier`.
     class_weight : dict, "balanced", "balanced_subsample" or None, default=None
-        Weight of each class, multiplied with the sample weights; "balanced_subsample" makes the classes equally
-        heavy in the bag of each tree.
+        Class weights, multiplied by the sample weights; "balanced_subsample" balances the classes in the sample of each
+        tree.
     n_jobs : int or None, default=None
-        Threads: None means 1, -1 all cores. The fitted forest does not depend on it.
+        Number of threads: None means 1, -1 means all cores. The fitted forest does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed. What a tree draws is a function of the seed and the number of the tree.
+        Seed of the random number generator. Each tree depends only on the seed and on its index.
     verbose : bool or None, default=None
-        None shows a progress bar on a terminal when a fit takes longer than two seconds, True always, False never.
+        Whether to show a progress bar: None shows it on a terminal if the fit takes longer than two seconds, True
+        always, False never.
 
     Attributes
     ----------
     trees_ : sequence of Tree
-        The trees: flat read-only arrays.
+        The trees, as read-only arrays.
     estimators_ : list of TopDownTreeClassifier
-        The trees as fitted estimators, with text, pictures, pages and explanations.
+        The trees as fitted estimators, which can be printed, plotted, explained and exported.
     classes_ : ndarray of shape (K,)
         The class labels.
     n_classes_ : int
@@ -93,20 +99,21 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if they are all strings.
+        Column names seen in ``fit``, if all of them are strings.
     feature_importances_ : ndarray of shape (d,)
-        Share of each column in the drop of impurity.
+        Impurity-based importance of each column.
     exponent_ : float
         The power t; 1 if probabilities are not calibrated.
     oob_decision_function_ : ndarray of shape (n, K)
-        Probabilities by the trees that have not seen a row; NaN where all have, and for rows of weight 0.
+        Class probabilities of each training row, from the trees that were not fitted on it; NaN if there are none, and
+        for rows with weight 0.
     oob_score_ : float
-        Score on the rows out of bag.
+        Score on the out-of-bag rows.
 
     Notes
     -----
-    Weights multiply: rows are drawn uniformly, and a row of weight 2 drawn once counts twice. With
-    ``bootstrap=False`` (and ``max_samples=None``) a row of weight 2 is the same as the row twice.
+    Rows are sampled uniformly, whatever their weights, and then count with their weight. With ``bootstrap=False`` (and
+    ``max_samples=None``) a row with weight 2 is equivalent to the same row twice.
 
     Examples
     --------
@@ -139,6 +146,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         min_impurity_decrease: float = 0.0,
         max_features: Any = "auto",
         ccp_alpha: float = 0.0,
+        refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
         max_samples: Any = None,
         oob_score: Any = False,
@@ -162,6 +170,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         self.min_impurity_decrease = min_impurity_decrease
         self.max_features = max_features
         self.ccp_alpha = ccp_alpha
+        self.refit = refit
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -180,11 +189,11 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Rows, as :class:`boscage.TopDownTreeClassifier` takes them with this family of tests.
+            Training rows, as for :class:`boscage.TopDownTreeClassifier` with the same ``splits``.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -196,7 +205,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
 
     @of_one_fit
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of largest probability, the first of them on ties.
+        """Predict the most probable class; ties go to the first class.
 
         Parameters
         ----------
@@ -228,7 +237,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         return self._proba(X)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict logarithms of class probabilities."""
+        """Predict log-probabilities of the classes."""
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
@@ -258,8 +267,8 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         return super()._needs_out_of_bag(bags) or (bags.leaves_out and self._calibrates(bags))
 
     def _calibrates(self, bags: Bags) -> bool:
-        if self.calibrate != "auto":
-            return bool(self.calibrate)
+        if self.calibrate != "auto" or self.refit is not None:
+            return self.calibrate is True
         share = (1 - 1 / bags.rows) ** bags.draws if bags.bootstrap else 1 - bags.draws / bags.rows
         return share * self.n_estimators >= _ENOUGH_TREES
 
@@ -270,7 +279,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         weight = None if data.weight is None else data.weight[seen]
         exponent = 1.0
         if self._calibrates(bags) and seen.any():
-            exponent = best_exponent(means[seen], data.y[seen], weight)
+            exponent = best_exponent(means, data.y, data.weight)
         facts: dict[str, Any] = {"_exponent": exponent}
         if self.oob_score is not False:
             facts["oob_decision_function_"] = self._all_rows(sharpened(means, exponent), data)

@@ -24,6 +24,7 @@ class OutOfBag:
 
     trees_: ManyTrees
     n_jobs: int | None
+    _is_refit: bool
 
     def _tree(self, **changed: Any) -> Any:
         raise NotImplementedError
@@ -34,7 +35,7 @@ class OutOfBag:
     def _bags(self, seed: int, data: Dataset) -> Bags:
         raise NotImplementedError
 
-    def _refuse_without_bags(self, bags: Bags, what: str) -> None:
+    def _refuse_without_bags(self, bags: Bags, what: str, *, is_refit: bool) -> None:
         raise NotImplementedError
 
     def _fitted_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Dataset, Bags, Bits]:
@@ -49,22 +50,23 @@ class OutOfBag:
                 f"targets: {self.__dict__['_n_rows']} rows of positive weight."
             )
         bags = self._bags(self.__dict__["_seed"], data)
-        self._refuse_without_bags(bags, "Importances and scores out of bag do not go")
+        self._refuse_without_bags(bags, "Importances and scores out of bag cannot be combined", is_refit=self._is_refit)
         return data, bags, np.stack([bags.out_of_bag(number) for number in range(len(self.trees_))])
 
     @of_one_fit
     def oob_curve(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
-        """Return the score out of bag of the first tree, the first two trees, and so on.
+        """Return the out-of-bag score of the first tree, the first two trees, and so on.
 
         Parameters
         ----------
         X, y, sample_weight
-            The rows, targets and weights of the fit.
+            The data passed to ``fit``.
 
         Returns
         -------
         ndarray of shape (n_estimators,)
-            Accuracy, or R² for numbers (or what ``oob_score`` computes), of the rows that are out of bag by then.
+            Accuracy, or R² for regression (or the score given by ``oob_score``), on the rows that are out of bag so
+            far.
         """
         data, bags, bits = self._fitted_rows(X, y, sample_weight)
         total, count = np.zeros((bags.rows, self.trees_[0].n_outputs)), np.zeros(bags.rows, np.int64)
@@ -79,22 +81,22 @@ class OutOfBag:
     def oob_permutation_importance(
         self, X: Any, y: Any, sample_weight: Any = None, *, n_repeats: int = 5, random_state: Any = None
     ) -> Bunch:
-        """Measure how much the score out of bag falls when the values of a column are shuffled.
+        """Measure how much the out-of-bag score decreases when the values of a column are shuffled.
 
         Parameters
         ----------
         X, y, sample_weight
-            The rows, targets and weights of the fit. A copy of X is made.
+            The data passed to ``fit``. X is copied.
         n_repeats : int, default=5
-            How often each column is shuffled.
+            Number of times each column is shuffled.
         random_state : int, RandomState or None, default=None
             Seed of the shuffles.
 
         Returns
         -------
         Bunch
-            ``importances`` of shape (d, n_repeats): by how much the accuracy (or R², or what ``oob_score`` computes)
-            falls; ``importances_mean`` and ``importances_std`` of shape (d,).
+            ``importances`` of shape (d, n_repeats): the decrease of the accuracy (or R², or the score given by
+            ``oob_score``); ``importances_mean`` and ``importances_std`` of shape (d,).
 
         Examples
         --------
@@ -170,6 +172,7 @@ def out_of_bag_means(trees: ManyTrees, X: Any, bags: Bags, n_jobs: int | None) -
     """Return the mean prediction of the trees that have not seen a row (NaN where all have), and how many these are."""
     bits = np.stack([bags.out_of_bag(number) for number in range(len(trees))])
     count = out_of_bag_trees(bits, bags.rows)
+    means: Floats = trees.sums(X, bits, n_jobs)
     with np.errstate(invalid="ignore"):
-        means: Floats = trees.sums(X, bits, n_jobs) / count[:, None]
+        means /= count[:, None]
     return means, count

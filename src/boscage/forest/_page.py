@@ -59,6 +59,8 @@ def forest_page(
         facts.append(f"{score_name} out of bag {forest.oob_score_:.4f}")
     if forest._exponent != 1:
         facts.append(f"probabilities to the power {forest._exponent:.3g}")
+    if forest._is_refit:
+        facts.append("leaves fitted together")
     bars = _bars(forest)
     body = render(
         "html/forest.html",

@@ -10,19 +10,29 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from boscage.batches.reading import BatchPasses, CollectPass, SumPass
+from boscage.batches.kernels import RowFacts, merge_kernel, sum_kernel
+from boscage.batches.passes import Pass
 from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import Blocks, Rows
-from boscage.batches.survey import Survey, column_ranges
-from boscage.data.weights import Grid, exact_sums
+from boscage.batches.survey import Survey
+from boscage.data.weights import Grid
 from boscage.forest._bags import BagPlan, Bags
 from boscage.tree import Floats, Tree
 
+T = TypeVar("T")
+
 _PATIENCE = 0.05  # seconds between two looks at signals
+
+
+class Question(NamedTuple):
+    """What a tree asks of a pass, and whether the answer is a sum of blocks or exact."""
+
+    asked: Pass
+    is_sum: bool
 
 
 @dataclass(frozen=True)
@@ -50,50 +60,17 @@ class TreeRows:
         return Rows(rows.X[in_bag], rows.y[in_bag], np.empty(0) if self.is_unit else weight)
 
 
-@dataclass(frozen=True)
-class BagFacts:
-    """What must be known of the rows of a tree before it grows."""
-
-    count: int
-    low: Floats
-    high: Floats
-    smallest: float
-    largest: float
-    total: int  # see `exact_sums`
-
-
-class BagSurvey:
-    """A question about the rows of one tree."""
-
-    def answer(self, rows: Rows, threads: int) -> BagFacts:
-        """Describe some rows."""
-        weight = rows.weight if len(rows.weight) else np.ones(len(rows))
-        ends = float(weight.min()), float(weight.max())
-        return BagFacts(len(rows), *column_ranges(rows.X), *ends, exact_sums(weight)[0])
-
-    def merge(self, one: BagFacts, other: BagFacts) -> BagFacts:
-        """Return the facts of both."""
-        return BagFacts(
-            one.count + other.count,
-            np.fmin(one.low, other.low),
-            np.fmax(one.high, other.high),
-            min(one.smallest, other.smallest),
-            max(one.largest, other.largest),
-            one.total + other.total,
-        )
-
-
 class _Collected:
     """The answer to a question of exact answers, batch by batch."""
 
-    def __init__(self, question: CollectPass) -> None:
-        self._question, self._found, self._any = question, cast(Any, None), False
+    def __init__(self, question: Pass) -> None:
+        self._kernel, self._found, self._any = merge_kernel(question), cast(Any, None), False
 
     def add(self, rows: Rows) -> None:
         if not len(rows):
             return
-        seen = self._question.answer(rows, 1)
-        self._found = self._question.merge(self._found, seen) if self._any else seen
+        seen = self._kernel.answer(rows, 1)
+        self._found = self._kernel.merge(self._found, seen) if self._any else seen
         self._any = True
 
     def answer(self) -> Any:
@@ -103,12 +80,12 @@ class _Collected:
 class _Summed:
     """The answer to a question about sums, in the blocks of the tree's own rows."""
 
-    def __init__(self, question: SumPass) -> None:
-        self._question, self._blocks, self._parts = question, Blocks(), cast(Parts, [])
+    def __init__(self, question: Pass) -> None:
+        self._kernel, self._blocks, self._parts = sum_kernel(question), Blocks(), cast(Parts, [])
 
     def _take(self, blocks: Any) -> None:
         for first_block, rows in blocks:
-            self._parts = join([self._parts, self._question.sums(rows, first_block, 1)])
+            self._parts = join([self._parts, self._kernel.sums(rows, first_block, 1)])
 
     def add(self, rows: Rows) -> None:
         if len(rows):
@@ -135,18 +112,18 @@ class TreePasses:
     weight_exponent: int
     max_message_mb: float
 
-    def sums(self, question: SumPass) -> Floats:
+    def sums(self, question: Pass) -> Floats:
         """Wait for the answer of a shared pass."""
-        found: Floats = self.shared.ask(self.number, _Summed(question))
+        found: Floats = self.shared.ask(self.number, Question(question, True))
         return found
 
-    def collect(self, question: CollectPass) -> Any:
+    def collect(self, question: Pass) -> Any:
         """Wait for the answer of a shared pass."""
-        return self.shared.ask(self.number, _Collected(question))
+        return self.shared.ask(self.number, Question(question, False))
 
 
 class SharedPasses:
-    """Passes that many trees share.
+    """Passes that many trees share, over rows that come batch by batch.
 
     Parameters
     ----------
@@ -160,20 +137,33 @@ class SharedPasses:
         Threads of a pass, over trees.
     """
 
-    def __init__(self, passes: BatchPasses, bags: Bags, numbers: Sequence[int], threads: int) -> None:
+    def __init__(self, passes: Any, bags: Bags, numbers: Sequence[int], threads: int) -> None:
         self._passes = passes
-        self._threads = threads
+        self.threads = threads
         self._numbers = list(numbers)
         self._rows = [TreeRows(bags.plan(number)) for number in self._numbers]
-        self._wanted: dict[int, Any] = {}
+        self._wanted: dict[int, Question] = {}
         self._answers: dict[int, Any] = {}
         self._state = threading.Condition()
         self._stopped = False
-        facts = self._read({place: _Collected(BagSurvey()) for place in range(len(self._rows))})
+        facts = self._row_facts() if numbers else []
         is_weighted = bags.bootstrap == "bayesian" or passes.is_weighted
-        self.trees = [self._tree_passes(place, facts[place], is_weighted) for place in range(len(self._rows))]
+        self.trees = [self._tree_passes(place, one, is_weighted) for place, one in enumerate(facts)]
 
-    def _tree_passes(self, place: int, facts: BagFacts, is_weighted: bool) -> TreePasses:
+    def _row_facts(self) -> list[RowFacts]:
+        """Return what must be known of the rows of each tree."""
+        question = Question(Pass.of("row_facts"), False)
+        return list(self._read(dict.fromkeys(range(len(self._rows)), question)).values())
+
+    def by_rows(self, work: Callable[[Rows, int], T]) -> list[T]:
+        """Return what a function makes of all rows, part by part; it gets the number of the first one too."""
+        found, first = [], 0
+        for rows in self._passes.walk():
+            found.append(work(rows, first))
+            first += len(rows)
+        return found
+
+    def _tree_passes(self, place: int, facts: RowFacts, is_weighted: bool) -> TreePasses:
         grid = Grid.of(facts.largest, facts.count, facts.total) if is_weighted else None
         ends = np.array([facts.smallest, facts.largest])
         is_unit = bool(((ends if grid is None else grid.snap(ends)) == 1).all())
@@ -189,21 +179,18 @@ class SharedPasses:
             max(1.0, whole.max_message_mb / len(self._rows)),
         )
 
-    def _read(self, wanted: dict[int, Any]) -> dict[int, Any]:
+    def _read(self, wanted: dict[int, Question]) -> dict[int, Any]:
         """Answer questions of trees by one pass."""
-        first = 0
-        with ThreadPoolExecutor(self._threads) as pool:
-            for rows in self._passes.walk():
-                start = first
+        answers = {place: (_Summed if each.is_sum else _Collected)(each.asked) for place, each in wanted.items()}
+        with ThreadPoolExecutor(self.threads) as pool:
 
-                def show(place: int, rows: Rows = rows, start: int = start) -> None:
-                    wanted[place].add(self._rows[place].of(rows, start))
+            def show(rows: Rows, first: int) -> None:
+                list(pool.map(lambda place: answers[place].add(self._rows[place].of(rows, first)), answers))
 
-                list(pool.map(show, wanted))
-                first += len(rows)
-        return {place: question.answer() for place, question in wanted.items()}
+            self.by_rows(show)
+        return {place: each.answer() for place, each in answers.items()}
 
-    def ask(self, place: int, question: Any) -> Any:
+    def ask(self, place: int, question: Question) -> Any:
         """Wait, in the thread of a tree, for the answer to its question."""
         with self._state:
             self._wanted[place] = question

@@ -20,7 +20,7 @@ from boscage.files import saveable
 from boscage.forest._bags import Bags
 from boscage.forest._base import BaseForest
 from boscage.forest._quantiles import LeafTargets
-from boscage.leaves import Leaf
+from boscage.leaves import Leaf, RefitLeaves
 from boscage.model.many_trees import ManyTrees
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeRegressor
@@ -29,17 +29,17 @@ from boscage.tree import Floats, Target
 
 @saveable
 class ForestRegressor(Regressor, BaseForest):
-    """Forest of regression trees, whose predictions are averaged.
+    """Forest of randomised regression trees, whose predictions are averaged.
 
-    Each tree is grown out on a bootstrap sample of the rows.
+    Each tree is grown on a bootstrap sample of the rows, without limits unless some are set.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
     splits : str or SplitFamily, default="mixed"
-        The family of tests: "mixed" (each node takes the best of several random offers, axis and linear), or any family
-        that takes numbers as targets, such as "axis".
+        The split family: "mixed" (each node takes the best of several random candidates, axis-parallel and linear), or
+        any family that supports regression, such as "axis".
     criterion : str or Criterion, default="squared_error"
         As in :class:`boscage.TopDownTreeRegressor`.
     leaf : str or Leaf, default="constant"
@@ -47,34 +47,37 @@ class ForestRegressor(Regressor, BaseForest):
     max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf, min_impurity_decrease
         Limits of each tree, as in :class:`boscage.TopDownTreeRegressor`. Default: none.
     max_features : "auto", int, float, "sqrt", "log2" or None, default="auto"
-        Columns searched at each node: "auto" is a third of them for ``splits="axis"`` and what the family says for the
-        others.
+        Number of columns to search at each node: "auto" is a third of them for ``splits="axis"`` and the family's own
+        default for the others.
     ccp_alpha : float, default=0.0
-        Strength of cost-complexity pruning of each tree.
+        Complexity parameter of minimal cost-complexity pruning, applied to each tree.
+    refit : None, "leaves" or RefitLeaves, default=None
+        As in :class:`boscage.ForestClassifier`, by a ridge regression; for squared error.
     bootstrap, max_samples, warm_start, categorical_features, n_jobs, random_state, verbose
         As in :class:`boscage.ForestClassifier`.
     oob_score : bool or callable, default=False
-        Whether to compute ``oob_prediction_`` and ``oob_score_``, the R² of the rows out of bag; a function of
-        (y_true, y_pred) computes another score.
+        Whether to compute ``oob_prediction_`` and ``oob_score_``, the R² on the out-of-bag rows. Pass a function of
+        (y_true, y_pred) to compute another score.
 
     Attributes
     ----------
     trees_ : sequence of Tree
-        The trees: flat read-only arrays.
+        The trees, as read-only arrays.
     estimators_ : list of TopDownTreeRegressor
         The trees as fitted estimators.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (d,)
-        Names of the columns, if they are all strings.
+        Column names seen in ``fit``, if all of them are strings.
     n_outputs_ : int
-        Numbers predicted for a row.
+        Number of outputs.
     feature_importances_ : ndarray of shape (d,)
-        Share of each column in the drop of impurity.
+        Impurity-based importance of each column.
     oob_prediction_ : ndarray of shape (n,) or (n, m)
-        Predictions by the trees that have not seen a row; NaN where all have, and for rows of weight 0.
+        Prediction for each training row, from the trees that were not fitted on it; NaN if there are none, and for rows
+        with weight 0.
     oob_score_ : float
-        Score on the rows out of bag.
+        Score on the out-of-bag rows.
 
     Examples
     --------
@@ -107,6 +110,7 @@ class ForestRegressor(Regressor, BaseForest):
         min_impurity_decrease: float = 0.0,
         max_features: Any = "auto",
         ccp_alpha: float = 0.0,
+        refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
         max_samples: Any = None,
         oob_score: Any = False,
@@ -128,6 +132,7 @@ class ForestRegressor(Regressor, BaseForest):
         self.min_impurity_decrease = min_impurity_decrease
         self.max_features = max_features
         self.ccp_alpha = ccp_alpha
+        self.refit = refit
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.oob_score = oob_score
@@ -144,11 +149,11 @@ class ForestRegressor(Regressor, BaseForest):
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Rows, as :class:`boscage.TopDownTreeRegressor` takes them with this family of tests.
+            Training rows, as for :class:`boscage.TopDownTreeRegressor` with the same ``splits``.
         y : array-like of shape (n,) or (n, m)
             Numbers.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -160,7 +165,7 @@ class ForestRegressor(Regressor, BaseForest):
 
     @of_one_fit
     def predict(self, X: Any) -> Floats:
-        """Predict the mean of the trees' numbers.
+        """Predict the mean of the trees' predictions.
 
         Parameters
         ----------
@@ -178,16 +183,16 @@ class ForestRegressor(Regressor, BaseForest):
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Floats:
         """Predict quantiles of the target, as quantile regression forests do.
 
-        In each tree the training rows in the leaf that a row reaches share a weight of 1, in proportion to their own
-        weights. A quantile is the smallest target up to which so much of the weight of all trees lies. Wider leaves
-        (``min_samples_leaf=5``) give smoother quantiles.
+        In each tree, the training rows in the leaf that a row reaches share a weight of 1, in proportion to their own
+        weights. The quantiles are those of the training targets with these weights, averaged over the trees. Larger
+        leaves (``min_samples_leaf=5``) give smoother quantiles.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
         quantiles : float or sequence of float, default=(0.05, 0.5, 0.95)
-            Levels in [0, 1].
+            Quantile levels, in [0, 1].
 
         Returns
         -------
@@ -218,21 +223,22 @@ class ForestRegressor(Regressor, BaseForest):
         return found if np.ndim(quantiles) else found[..., 0]
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
-        """Predict an interval that holds the target with a probability, between two quantiles of equal tails.
+        """Predict an interval for the target, between two quantiles with equal tails.
 
-        The probability is that of the training rows near a row (see :meth:`predict_quantiles`); it is not guaranteed.
+        Coverage is that among training rows that share leaves with a row (see :meth:`predict_quantiles`); it is not
+        guaranteed for new rows.
 
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
         coverage : float, default=0.9
-            Probability, in (0, 1]; 1 gives the range of the targets.
+            Nominal coverage, in (0, 1]; 1 gives the range of the targets.
 
         Returns
         -------
         ndarray of shape (n, 2), or (n, m, 2) for m outputs
-            Lower and upper ends.
+            Lower and upper bounds.
         """
         check_number("coverage", coverage, "a number above 0 and at most 1", 0, 1, above=True)
         tail = (1 - float(coverage)) / 2
@@ -240,7 +246,7 @@ class ForestRegressor(Regressor, BaseForest):
 
     @property
     def n_outputs_(self) -> int:
-        """Numbers predicted for a row."""
+        """Number of outputs."""
         return self.trees_[0].n_outputs  # type: ignore[no-any-return]
 
     def _max_features(self) -> Any:

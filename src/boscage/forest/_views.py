@@ -43,7 +43,7 @@ class ForestViews(ExportMethods):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees as fitted estimators, made anew at each call."""
+        """The trees as fitted estimators, created at each access."""
         check_is_fitted(self, "trees_")
         return [self._estimator_of(tree) for tree in self.trees_]
 
@@ -63,10 +63,11 @@ class ForestViews(ExportMethods):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Mean over the trees of each column's share in the drop of impurity, summing to 1.
+        """Impurity-based importance of each column: the mean over the trees, normalised to sum to 1.
 
-        The drop of a linear test is shared in proportion to |θ_j|·sd_j. Impurity is measured on the training data, so
-        columns of many values look better than they are; :meth:`oob_permutation_importance` does not have this fault.
+        The impurity decrease of a linear test is divided among its columns in proportion to |θ_j|·sd_j. Impurity is
+        measured on the training data, so columns with many distinct values look more important than they are;
+        :meth:`oob_permutation_importance` has no such bias.
         """
         check_is_fitted(self, "trees_")
         found = np.mean([feature_importances(tree) for tree in self.trees_], axis=0)
@@ -89,12 +90,12 @@ class ForestViews(ExportMethods):
         show_missing: bool | npt.ArrayLike | None = None,
         units: str = "original",
     ) -> str:
-        """Return one of the trees as lines of text.
+        """Return a text representation of one of the trees.
 
         Parameters
         ----------
         tree : int, default=0
-            Number of the tree.
+            Index of the tree.
         feature_names, class_names, max_depth, spacing, decimals, show_weights, max_terms, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_text`.
         """
@@ -132,7 +133,7 @@ class ForestViews(ExportMethods):
         Parameters
         ----------
         tree : int, default=0
-            Number of the tree.
+            Index of the tree.
         feature_names, class_names, max_depth, decimals, max_terms, filled, impurity, node_ids, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_graphviz`.
         """
@@ -171,7 +172,7 @@ class ForestViews(ExportMethods):
         Parameters
         ----------
         tree : int, default=0
-            Number of the tree.
+            Index of the tree.
         ax, feature_names, class_names, max_depth, decimals, max_terms, fontsize, legend, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.plot`.
         """
@@ -205,8 +206,8 @@ class ForestViews(ExportMethods):
         -------
         Explanation
             Its ``base`` and ``contributions`` are means over the trees, each as in :func:`boscage.explain.explain`. In
-            a calibrated forest they are carried over to the calibrated probabilities, so that they sum to
-            ``prediction`` as well. ``path`` is empty; ``estimators_[i].explain(row)`` has the path in one tree.
+            a calibrated forest they are converted to the calibrated probabilities, so that they still sum to
+            ``prediction``. ``path`` is empty; ``estimators_[i].explain(row)`` has the path in one tree.
         """
         from boscage.explain import checked_row, explain_forest
         from boscage.show.describe import Describer
@@ -220,25 +221,27 @@ class ForestViews(ExportMethods):
 
     @of_one_fit
     def to_dict(self) -> dict[str, Any]:
-        """Return the forest as a dictionary that JSON can hold.
+        """Return the forest as a JSON-serialisable dictionary.
 
         Returns
         -------
         dict
             ``schema`` ("boscage-forest-1"), ``model`` (name of the class), ``exponent`` (of the mean probabilities,
-            1 if they are not calibrated) and ``trees``, each as in :func:`boscage.export.to_dict`.
+            1 if they are not calibrated), ``mean`` (of the trees' probabilities, "arithmetic" or "geometric") and
+            ``trees``, each as in :func:`boscage.export.to_dict`.
         """
         check_is_fitted(self, "trees_")
         return {
             "schema": "boscage-forest-1",
             "model": type(self).__name__,
             "exponent": self._exponent,
+            "mean": "geometric" if self.trees_.geometric else "arithmetic",
             "trees": [tree.to_dict() for tree in self.estimators_],
         }
 
     def _exported_trees(self) -> Sequence[Tree]:
         check_is_fitted(self, "trees_")
-        return self.trees_.trees
+        return self.trees_
 
     @of_one_fit
     def to_html(
@@ -251,27 +254,27 @@ class ForestViews(ExportMethods):
         title: str | None = None,
         max_trees: int = 10,
     ) -> str | Path:
-        """Write the forest as one self-contained web page.
+        """Write the forest as a self-contained web page.
 
-        It shows importances and a tree at a time; with rows and targets also the score out of bag after each tree,
-        and, by proximity, rows that are typical of their class and rows that are far from it. Of more than 1,000 rows
-        every so many are compared; numbers are put into three groups of equal size.
+        It shows feature importances and one tree at a time. With rows and targets it also shows the out-of-bag score
+        after each tree and, by proximity, typical rows of each class and outliers. Proximity is computed for at most
+        1,000 evenly spaced rows; in regression the targets are divided into three groups of equal size.
 
         Parameters
         ----------
         path : str or path, optional
             Where to write the page. Default: return it as text.
         X : array-like or DataFrame of shape (n, d), optional
-            Rows to choose from on the page; some of them are embedded in it. If these are the rows of the fit, the page
-            shows the score out of bag after each tree.
+            Rows that can be selected on the page; up to ``max_rows`` of them are embedded in it. If these are the
+            training rows, the page shows the out-of-bag score after each tree.
         y : array-like of shape (n,), optional
             Their targets.
         max_rows : int, default=200
-            At most so many rows are embedded.
+            Maximum number of rows to embed.
         title : str, optional
-            Heading of the page. Default: the name of the class.
+            Title of the page. Default: the class name.
         max_trees : int, default=10
-            At most so many trees are on the page.
+            Maximum number of trees on the page.
 
         Returns
         -------
@@ -303,7 +306,7 @@ class ForestViews(ExportMethods):
         title: str | None = None,
         max_trees: int = 10,
     ) -> Path | None:
-        """Show the page of :meth:`to_html`: inside a notebook, else in the browser.
+        """Show the page of :meth:`to_html` in the notebook or, outside a notebook, in a browser.
 
         Parameters
         ----------

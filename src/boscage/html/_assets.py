@@ -58,10 +58,10 @@ def tree_assets() -> Assets:
 
 
 def page(title: str, body: str, *, style: str = "", script: str = "") -> str:
-    """Wrap HTML that may hold trees into one self-contained page.
+    """Wrap HTML, including tree fragments, into a self-contained page.
 
-    The page's Content-Security-Policy allows this page's own style and script, by their check sums, and nothing else:
-    no network, no other script even if someone manages to write one into the body.
+    The page's Content-Security-Policy allows only its own style and script, identified by their hashes: no network
+    access, and no other script even if one is injected into the body.
 
     Parameters
     ----------

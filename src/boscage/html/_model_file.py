@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from boscage.html._encode import encode_bytes
-from boscage.model.file_reader import canonical_json
+from boscage.model.file_bytes import canonical_json
 
 _KEPT = ("schema.", "input_map.")
 

@@ -44,12 +44,12 @@ def to_html(
     units: str = "original",
     model: Any = None,
 ) -> str | Path:
-    """Write a tree as one self-contained, interactive web page.
+    """Write a tree as a self-contained, interactive web page.
 
     The page shows the tree with branches that open and close, the class mixture of every node, each test in the
-    columns' names and units, the way of a chosen row with its numbers, how the potential fell with each split, and
-    the decision regions of two columns. It predicts in the browser exactly as Python does. It needs no network, works
-    from the keyboard and with a screen reader, and follows the light or dark setting of the reader.
+    columns' names and units, the path of a selected row with its values, the potential after each split, and the
+    decision regions of two columns. It predicts in the browser exactly as Python does. It works offline, with the
+    keyboard and with screen readers, and follows the light or dark mode of the browser.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def to_html(
     path : str or path, optional
         Where to write the page. Default: return it as text.
     X : array of shape (n, d), optional
-        Rows to choose from, float32 or float64, categories as codes. **They are embedded in the page**; without them
-        the page has a form to type values into and holds no data but the tree.
+        Rows that can be selected, float32 or float64, categories as codes. **They are embedded in the page.** Without
+        them the page has a form for entering values, and contains no data besides the tree.
     y : array of shape (n,), optional
-        Labels of the rows, shown beside the prediction. Of a tree of numbers: y, whose quantiles are shown for every
-        node and are the prediction intervals of the page.
+        Labels of the rows, shown beside the prediction. For a regression tree, the quantiles of y are shown for every
+        node and give the prediction intervals of the page.
     max_rows : int, default=200
-        At most so many rows are embedded, evenly spaced over X; ranges and medians of columns and quantiles of y come
-        from all of X.
+        Maximum number of rows to embed, evenly spaced over X; ranges and medians of columns and quantiles of y are
+        computed from all rows.
     title : str, default="Decision tree"
         Heading of the page.
     feature_names, class_names, decimals, max_terms, show_missing, units
@@ -125,11 +125,11 @@ def tree_fragment(
     units: str = "original",
     model: Any = None,
 ) -> str:
-    """Write a tree as a piece of HTML for a page of your own.
+    """Return a tree as an HTML fragment for a page of your own.
 
-    The piece is one ``<section class="bosc">`` with the tree's data inside. Any number of them may stand on a page
-    that also holds the style and script of :func:`boscage.html.tree_assets` once; :func:`boscage.html.page` makes
-    such a page. Where scripts are off the piece shows the tree as text.
+    The fragment is one ``<section class="bosc">`` with the tree's data inside. A page can contain any number of them,
+    together with one copy of the style and script of :func:`boscage.html.tree_assets` once; :func:`boscage.html.page`
+    makes such a page. Where scripts are off the piece shows the tree as text.
 
     Parameters
     ----------

@@ -41,8 +41,12 @@ function answerOf(row) {
   const mean = new Float64Array(MODEL.width);
   for (const tree of trees) predictProba(tree, x).forEach((value, k) => (mean[k] += value));
   const found = Array.from(mean, (value) => value / trees.length);
-  if (MODEL.exponent === 1) return found;
-  const raised = found.map((value) => (value > 0 ? value ** MODEL.exponent : 0));
+  if (MODEL.exponent === 1 && !MODEL.geometric) return found;
+  const top = Math.max(...found); // of logarithms, where the mean is geometric
+  const raised = found.map((value) => {
+    if (MODEL.geometric) return Math.exp(MODEL.exponent * (value - top));
+    return value > 0 ? value ** MODEL.exponent : 0;
+  });
   const total = raised.reduce((sum, value) => sum + value, 0);
   return raised.map((value) => value / total);
 }

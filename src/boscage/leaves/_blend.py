@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BLOCK_ROWS: int = _core.BLOCK_ROWS
 _LEAST_SPREAD = 0.02  # of a column in a leaf, in standard deviations of all rows
 _BEYOND = 0.5  # of a leaf's range of y: how far its model may leave it
+_MOST_ERROR = 2.0  # of a refined tree on the rows it was fitted to: times the squared error of the hard tree
+_ROUNDING = 1e-20  # of a squared error, in squares of the largest y
 _TYPICAL = 1.5  # a standard deviation, in median distances from the centre of a normal distribution
 
 
@@ -54,7 +56,22 @@ def blended(tree: Tree, job: Job, blend: float, strength: float, clip: bool, *, 
             found = refined(soft, tree, job, rows, clip)
         else:
             found = fitted_jointly(soft, tree, job, rows, strength, clip)
-    return found if _is_finite(found) else tree
+    is_spoilt = refine and clip and not _fits(found, tree, job)
+    return found if _is_finite(found) and not is_spoilt else tree
+
+
+def _fits(soft: Tree, hard: Tree, job: Job) -> bool:
+    """Whether a refined tree is not far worse on its own rows than the hard one it was made of.
+
+    Where leaves cancel each other far outside the range of y, clipping their predictions spoils the fit.
+    """
+    from boscage.model.predict import predict_proba
+
+    y = job.data.y.reshape(len(job.data.y), -1)
+    weight = np.ones(len(y)) if job.data.weight is None else job.data.weight
+    size = float(np.abs(y).max()) or 1.0
+    errors = [weight @ (((predict_proba(tree, job.data.X, job.threads) - y) / size) ** 2) for tree in (soft, hard)]
+    return float(errors[0].sum()) <= _MOST_ERROR * float(errors[1].sum()) + _ROUNDING * float(weight.sum())
 
 
 def _is_finite(tree: Tree) -> bool:
@@ -108,18 +125,10 @@ def fitted_jointly(soft: Tree, hard: Tree, job: Job, rows: _Rows, strength: floa
     centre, spread, columns = _local_columns(hard, job, rows)
     before = _answers(soft, reach, rows)
     left = np.ascontiguousarray(rows.y - before)
-    gram, right = _core.joint_ridge_sums(
-        rows.Z,
-        left,
-        rows.weight,
-        reach.indptr.astype(np.int64),
-        reach.indices.astype(np.int32),
-        reach.data,
-        columns,
-        centre,
-        spread,
-        job.threads,
+    reached = _core.ReachedLeaves(
+        reach.indptr.astype(np.int64), reach.indices.astype(np.int32), reach.data, columns, centre, spread
     )
+    gram, right = _core.joint_ridge_sums(_core.NumberRows(rows.Z, left, rows.weight), reached, job.threads)
     step = _core.solve_ridge(gram, right, strength)
     if step is None:
         return hard

@@ -1,4 +1,4 @@
-"""Values of all leaves of a soft tree at once: the class shares whose average by reach comes nearest to the labels.
+"""Values of all leaves of a soft tree at once: those whose average by reach comes nearest to the labels, or numbers.
 
 The sums of `JointSums` are linear in the rows, so blocks of rows add up; who reads the blocks is not known here.
 """
@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boscage import _core
+from boscage.data.targets import MOST
 from boscage.model import predict as _predict
 
 if TYPE_CHECKING:
+    from boscage.engine.grow import Job
     from boscage.tree import Floats, Tree
 
-__all__ = ["JointSums", "has_opposite_tests"]
+__all__ = ["JointSums", "has_opposite_tests", "joint_values"]
 
 _BLOCK: int = _core.BLOCK_ROWS  # rows: sums are made over these and then in pairs, whatever the caller's blocks
 _STEPS = 5000
@@ -34,11 +36,29 @@ def has_opposite_tests(tree: Tree) -> bool:
     return bool((weights[left[both]] == -weights[right[both]]).all(axis=1).any())
 
 
-class JointSums:
-    """Σ s r rᵀ and Σ s r Yᵀ over weighted rows, r a row's reach of each leaf and Y its class as a unit vector."""
+def joint_values(tree: Tree, job: Job, joint: str | bool, shrinkage: float) -> Floats | None:
+    """Return values of the leaves fitted jointly; None if they are not to be: "auto" does so below a look-ahead."""
+    looked_ahead = getattr(job.splits, "lookahead", False)
+    if not tree.is_soft or not (looked_ahead and has_opposite_tests(tree) if joint == "auto" else joint):
+        return None
+    scale = power_of_two(job.data.y) if job.data.is_regression else 1.0
+    return JointSums(tree, scale).add(job.data.X, job.data.y, job.data.weight).values(shrinkage)
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
+
+def power_of_two(y: Floats) -> float:
+    """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
+    most = float(np.abs(y / 4 - y.mean(axis=0) / 4).max()) if len(y) else 0.0
+    return float(np.ldexp(1.0, int(np.frexp(most)[1]) + 2)) if most > 0 else 1.0
+
+
+class JointSums:
+    """Σ s r rᵀ and Σ s r Yᵀ over weighted rows, r a row's reach of each leaf and Y its class as a unit vector.
+
+    Of numbers Y are their distances from the root's, in units of ``scale``.
+    """
+
+    def __init__(self, tree: Tree, scale: float = 1.0) -> None:
+        self.tree, self.scale = tree, scale
         self._parts: list[tuple[int, Floats]] = []
 
     def add(self, X: Any, y: Any, weight: Any = None) -> JointSums:
@@ -56,7 +76,10 @@ class JointSums:
 
     def _block(self, X: Any, y: Any, weight: Any) -> Floats:
         reach = _predict.decision_path(self.tree, X).toarray()[:, self.tree.leaves]
-        member = (y[:, None] == np.arange(self.tree.n_classes)).astype(np.float64)
+        if self.tree.target == "numbers":
+            member = self._from_root(y.reshape(len(y), -1))
+        else:
+            member = (y[:, None] == np.arange(self.tree.n_classes)).astype(np.float64)
         weighted = reach if weight is None else reach * np.asarray(weight)[:, None]
         # einsum and not a product: its bits do not depend on the threads of a BLAS.
         sums: Floats = np.einsum("il,im->lm", weighted, np.hstack([reach, member]))
@@ -76,14 +99,20 @@ class JointSums:
         leaves = self.tree.n_leaves
         return total[:, :leaves], total[:, leaves:]
 
-    def values(self, shrinkage: float = 0.0) -> Floats:
-        """Return the leaves' class shares.
+    def _from_root(self, y: Floats) -> Floats:
+        distance: Floats = y / self.scale - self.tree.value[0] / self.scale
+        return distance
 
-        They minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖² over class shares V, p being the leaves'
-        shares of the weight and f their class fractions. Where no such V separates the classes far enough the average
-        is squeezed towards the whole sample's class fractions, and comparing it with 1/K would only tell which class
-        is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and then drawn to
-        1/K until every V_l is a distribution again, which changes no predicted class.
+    def values(self, shrinkage: float = 0.0) -> Floats:
+        """Return the leaves' class shares, or numbers.
+
+        Numbers V minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖², f being the leaves' means.
+
+        Class shares minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖² over class shares V, p being the
+        leaves' shares of the weight and f their class fractions. Where no such V separates the classes far enough the
+        average is squeezed towards the whole sample's class fractions, and comparing it with 1/K would only tell
+        which class is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and
+        then drawn to 1/K until every V_l is a distribution again, which changes no predicted class.
         """
         gram, cross = self._total()
         weight = float(gram.sum())
@@ -91,6 +120,14 @@ class JointSums:
         fractions = tree.value[tree.leaves]
         pull = (shrinkage + _RIDGE * weight) * tree.weighted_n_node_samples[tree.leaves]
         pull /= tree.weighted_n_node_samples[0]
+        if tree.target == "numbers":
+            right = cross + pull[:, None] * self._from_root(fractions)
+            found = _core.solve_ridge(gram + np.diag(pull), np.ascontiguousarray(right.T), 0.0)
+            if found is None:
+                return fractions
+            with np.errstate(over="ignore"):
+                numbers: Floats = np.clip(tree.value[0] + found.T * self.scale, -MOST, MOST)
+            return numbers
         value = _nearest_shares(gram + np.diag(pull), cross + pull[:, None] * fractions, fractions)
         return _stretched(value, gram, cross, weight)
 

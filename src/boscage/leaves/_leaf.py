@@ -48,6 +48,11 @@ class Leaf(Component, ABC):
         """Return the leaves to be compared by validation: only this one, unless something is "auto"."""
         return [self]
 
+    @property
+    def growth(self) -> Any:
+        """What tells apart how trees are grown for the candidates: those with equal ones share a tree."""
+        return None
+
     def grows(self, job: Job) -> bool:
         """Whether trees for these leaves are grown by `grow_tree` rather than by the family of tests."""
         return False
@@ -68,7 +73,7 @@ class Leaf(Component, ABC):
 
 @register("leaf", "majority")
 class Majority(Leaf):
-    """The leaf votes for its heaviest class (the lowest on ties) with certainty.
+    """The leaf predicts its heaviest class (the first on ties) with probability 1.
 
     Examples
     --------
@@ -91,31 +96,31 @@ class Majority(Leaf):
 
 @register("leaf", "frequency")
 class Frequency(Leaf):
-    r"""The leaf predicts its class fractions, if asked pulled towards those of its ancestors.
+    r"""The leaf predicts its class fractions, optionally shrunk towards those of its ancestors.
 
     With n the weight of a node, the value of a leaf is the root's fractions plus, along the path to the leaf, the sum
-    of (child's − parent's fractions) / (1 + shrinkage / n_parent): a mean of the fractions met on the path, in which
-    light nodes count less.
+    of (child's − parent's fractions) / (1 + shrinkage / n_parent). This is a weighted mean of the fractions on the
+    path, in which nodes of little weight count less.
 
-    A soft tree averages its leaves, which makes its predictions paler than any leaf: two tests that are right
-    together, as those of a look-ahead, can drown in it. Its leaves may be fitted jointly instead: with r_il the
-    probability that row i of weight s_i reaches leaf l, Y_i its class as a unit vector, p_l the leaf's share of the
-    weight and f_l its class fractions, the leaves' class shares V_l minimise
+    A soft tree averages its leaves, so its predictions are less extreme than those of any leaf, and tests that only
+    work in combination, such as those found by look-ahead, can cancel out. Its leaves can be fitted jointly instead:
+    with r_il the probability that row i of weight s_i reaches leaf l, Y_i its class as a unit vector, p_l the leaf's
+    share of the weight and f_l its class fractions, the leaves' class shares V_l minimise
 
     .. math:: \sum_i s_i \Bigl\|\sum_l r_{il} V_l - Y_i\Bigr\|^2 + \text{shrinkage}\,\sum_l p_l \|V_l - f_l\|^2.
 
-    Then the average is stretched about its mean until it is calibrated, and drawn to 1/K as far as needed to keep
+    Then the average is rescaled about its mean until it is calibrated, and moved towards 1/K as far as needed to keep
     every V_l a distribution. In a hard tree this gives the class fractions again.
 
     Parameters
     ----------
     shrinkage : float or "auto", default=0.0
         At least 0, in units of sample weight: 0 leaves the fractions as they are, larger values smooth more (in joint
-        leaves: draw more to the fractions). "auto" takes of 0, 1, 3, 10, …, 1000 the one with the least squared error
-        of the probabilities on rows that were held out: another tree is grown without them.
+        leaves: stay closer to the fractions). "auto" chooses from 0, 1, 3, 10, …, 1000 the value with the least squared
+        error of the probabilities on held-out rows, which takes growing one more tree.
     joint : {"auto", True, False}, default="auto"
-        Whether the leaves of a soft tree are fitted jointly, at the cost of one more pass over the rows and n·leaves²
-        steps. "auto" does so where a look-ahead has placed tests together.
+        Whether to fit the leaves of a soft tree jointly, at the cost of one more pass over the rows and n·leaves²
+        operations. "auto" does so for trees in which look-ahead has placed tests.
 
     References
     ----------
@@ -149,14 +154,10 @@ class Frequency(Leaf):
 
     def finish(self, tree: Tree, job: Job) -> Tree:
         """Give a grown tree its leaves, those of a soft tree jointly if asked."""
-        from boscage.leaves._joint import JointSums, has_opposite_tests
+        from boscage.leaves._joint import joint_values
 
-        looked_ahead = getattr(job.splits, "lookahead", False)
-        joint = looked_ahead and has_opposite_tests(tree) if self.joint == "auto" else self.joint
-        if not (joint and tree.is_soft):
-            return super().finish(tree, job)
-        sums = JointSums(tree).add(job.data.X, job.data.y, job.data.weight)
-        return replace(tree, leaf_value=sums.values(float(self.shrinkage)))
+        values = joint_values(tree, job, self.joint, float(self.shrinkage))
+        return super().finish(tree, job) if values is None else replace(tree, leaf_value=values)
 
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return shrunken class fractions, or None without shrinkage."""

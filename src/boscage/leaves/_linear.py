@@ -25,34 +25,34 @@ _BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 @register("leaf", "linear")
 class Linear(Leaf):
-    r"""The leaf predicts by a multinomial logistic model of its own.
+    r"""Each leaf has its own multinomial logistic regression.
 
-    In a leaf with mean m and class shares q (its class fractions, drawn a little towards those of its ancestors as by
+    In a leaf with mean m and class shares q (its class fractions, shrunk slightly towards those of its ancestors as by
     ``Frequency(shrinkage=1)``), the probability of class c is the softmax of
 
     .. math:: z_c = \log q_c + \delta_c + B_c \cdot (x - m)/s,
 
-    s being the columns' deviations over all rows (at least a tenth of their ranges), and
+    s being the columns' standard deviations over all rows (at least a tenth of their ranges), and
 
     .. math:: \sum_i w_i\,[\log \sum_c e^{z_c} - z_{y_i}] + \frac{l_2}{2}\,(\|B\|^2 + \|\delta\|^2)
 
-    is minimised over the rows of the leaf, classes without a row there keeping log q. The loss grows with the weight
-    of the leaf while the penalty does not, so the fewer rows a leaf has, the nearer it is to predicting q; a leaf of
-    one class does. In soft trees every row counts in every leaf with its reach (from 0.001 on), and prediction
-    averages.
+    is minimised over the rows of the leaf; classes that do not occur in the leaf keep log q. The loss grows with the
+    weight of the leaf while the penalty does not, so a leaf with few rows predicts nearly q, and a pure leaf predicts
+    q. In soft trees a row counts in each leaf with the probability of reaching it (if that is at least 0.001), and
+    prediction averages the leaves.
 
     Parameters
     ----------
     l2 : float or "auto", default=1.0
-        Strength of the penalty, > 0, in units of sample weight. "auto" takes of .1, 1, 10, 100 and 1000 the one with
-        the least squared error of the probabilities on rows that were held out: another tree is grown without them.
+        Strength of the penalty, > 0, in units of sample weight. "auto" chooses from 0.1, 1, 10, 100 and 1000 the value
+        with the least squared error of the probabilities on held-out rows, which takes growing one more tree.
     max_iter : int, default=200
         Largest number of L-BFGS steps in a leaf, at least 1.
 
     Notes
     -----
-    A missing value stands at its column's mean, a category as one number, as in linear tests. Linear leaves want a
-    small tree: limit ``max_leaf_nodes`` or ``max_depth``. Their models take n_leaves·K·d numbers.
+    A missing value is replaced by its column's mean, a category by one number, as in linear tests. Linear leaves suit
+    small trees: limit ``max_leaf_nodes`` or ``max_depth``. Their models take n_leaves·K·d numbers.
 
     Examples
     --------

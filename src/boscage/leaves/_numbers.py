@@ -21,19 +21,28 @@ _BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 @register("leaf", "constant")
 class Constant(Leaf):
-    r"""The leaf predicts the number its criterion asks for, if asked pulled towards those of its ancestors.
+    r"""The leaf predicts the value that minimises the criterion, optionally shrunk towards those of its ancestors.
 
     This is the mean of y in the leaf for squared error, Poisson, gamma and Tweedie deviance, the median for absolute
-    error and the q-quantile for ``Quantile(q)``. With shrinkage, the value of a leaf is the root's number plus, along
-    the path to the leaf, the sum of (child's − parent's number) / (1 + shrinkage / n_parent), n being the weight of a
-    node: a mean of the numbers met on the path, in which light nodes count less.
+    error and the q-quantile for ``Quantile(q)``. With shrinkage, the value of a leaf is the root's value plus, along
+    the path to the leaf, the sum of (child's − parent's value) / (1 + shrinkage / n_parent), where n is the weight of a
+    node. This is a weighted mean of the values on the path, in which nodes of little weight count less.
+
+    A soft tree averages its leaves, so its predictions lie closer together than its leaves do. Its leaves can be fitted
+    jointly instead: with r_il the probability that row i of weight s_i reaches leaf l, p_l the leaf's share of the
+    weight and f_l its mean, the leaf values V_l minimise
+
+    .. math:: \sum_i s_i \Bigl(\sum_l r_{il} V_l - y_i\Bigr)^2 + \text{shrinkage}\,\sum_l p_l (V_l - f_l)^2.
 
     Parameters
     ----------
     shrinkage : float or "auto", default=0.0
-        At least 0, in units of sample weight: 0 leaves the numbers as they are, larger values smooth more. "auto"
-        takes of 0, 1, 3, 10, …, 1000 the one with the least error on rows that were held out: another tree is grown
-        without them.
+        At least 0, in units of sample weight: 0 leaves the values as they are, larger values smooth more (in joint
+        leaves: stay closer to the means). "auto" chooses from 0, 1, 3, 10, …, 1000 the value with the least error on
+        held-out rows, which takes growing one more tree.
+    joint : {"auto", True, False}, default="auto"
+        Whether to fit the leaves of a soft tree jointly, at the cost of one more pass over the rows and n·leaves²
+        operations. "auto" does so for trees in which look-ahead has placed tests.
 
     References
     ----------
@@ -48,22 +57,34 @@ class Constant(Leaf):
 
     target: ClassVar[str] = "numbers"
 
-    def __init__(self, shrinkage: float | str = 0.0) -> None:
+    def __init__(self, shrinkage: float | str = 0.0, *, joint: str | bool = "auto") -> None:
         self.shrinkage = shrinkage
+        self.joint = joint
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """Validation looks at the rows again."""
-        return frozenset({"rows"} if self.shrinkage == "auto" else ())
+        """Validation and joint leaves look at the rows again."""
+        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
 
     def check(self) -> None:
         """Refuse negative and infinite shrinkage and unknown words."""
         if self.shrinkage != "auto":
             self._check_real("shrinkage", low=0)
+        self._check_choice("joint", ("auto", True, False))
 
     def candidates(self) -> list[Leaf]:
         """Return one leaf for each shrinkage to be tried."""
-        return [type(self)(s) for s in SHRINKAGES] if self.shrinkage == "auto" else [self]
+        return [self._with(s) for s in SHRINKAGES] if self.shrinkage == "auto" else [self]
+
+    def _with(self, shrinkage: float) -> Leaf:
+        return Constant(shrinkage, joint=self.joint)
+
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
+        from boscage.leaves._joint import joint_values
+
+        values = joint_values(tree, job, self.joint, float(self.shrinkage))
+        return super().finish(tree, job) if values is None else replace(tree, leaf_value=values)
 
     def leaf_values(self, tree: Nodes) -> Floats | None:
         """Return shrunken numbers, or None without shrinkage."""
@@ -74,6 +95,12 @@ class _OfRows(Constant):
     """Numbers that are computed from the rows again, whatever the criterion."""
 
     needs = frozenset({"rows"})
+
+    def __init__(self, shrinkage: float | str = 0.0) -> None:
+        super().__init__(shrinkage, joint=False)
+
+    def _with(self, shrinkage: float) -> Leaf:
+        return type(self)(shrinkage)
 
     def _values(self, tree: Tree, job: Job) -> Floats:
         raise NotImplementedError
@@ -88,7 +115,7 @@ class _OfRows(Constant):
 
 @register("leaf", "mean")
 class Mean(_OfRows):
-    """The leaf predicts the mean of y, whatever the criterion, if asked pulled towards those of its ancestors.
+    """The leaf predicts the mean of y, whatever the criterion, optionally shrunk towards its ancestors' means.
 
     For squared error, Poisson, gamma and Tweedie deviance this is what :class:`Constant` predicts.
 
@@ -130,8 +157,8 @@ class Mean(_OfRows):
 class Median(_OfRows):
     """The leaf predicts the weighted median of y, whatever the criterion.
 
-    Where two numbers halve the weight it is their middle. With several outputs each has its own median. In soft trees
-    every row counts with its reach.
+    If the median falls exactly between two values, their midpoint is predicted. Each output has its own median. In soft
+    trees, every row counts with the probability of reaching the leaf.
 
     Parameters
     ----------

@@ -107,14 +107,13 @@ def _fitted(
     settings.model_l2 = _MODEL_L2
     settings.test_l2 = test_l2 * float((share @ (y - share @ y) ** 2).sum())
     start = _core.SoftStart(
-        soft.children_left,
-        soft.children_right,
+        (soft.children_left, soft.children_right),
         np.ascontiguousarray(_steady(tests)),
         unit,
         np.ascontiguousarray(_steady(models.reshape(len(models), -1))),
         *(np.ascontiguousarray(_steady(part)) for part in units),
     )
-    found = _core.fit_soft_tree(Z, y, weight, start, settings, job.threads, job.progress)
+    found = _core.fit_soft_tree(_core.NumberRows(Z, y, weight), start, settings, job.threads, job.progress)
     inverse = np.divide(1.0, rows.spread, out=np.zeros_like(rows.spread), where=rows.spread > 0)
     weights = found["tests"][:, 1:] * inverse
     threshold = np.zeros(soft.node_count)

@@ -12,6 +12,7 @@ from scipy import sparse
 from boscage import _core
 from boscage.base.component import register
 from boscage.data.targets import MOST as _MOST
+from boscage.leaves._joint import power_of_two
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
@@ -23,29 +24,28 @@ _LEAST_WEIGHT = 5.0
 _CUTS = 32  # thresholds of a column that are compared
 _MOST_LEAVES = 64
 _RANGE = (np.finfo(np.float64).min, np.finfo(np.float64).max)
-_MOST_EDGES = 255
 _MOST_CELLS = 2**28  # of a sparse matrix that is made dense
 _MOST_COLUMNS = 10_000  # their products take 0.8 GB for each thread
 _MOST_UNKNOWNS = 1200  # of the equations of all leaves
 _LEAST_REACH = 1e-3
-# What "auto" tries: blend, strength of the joint fit, whether tests are refined.
+# What "auto" tries beside hard tests: blend, strength of the joint fit, whether tests are refined.
 _BLENDED = ((0.05, 10.0, False), (0.1, 3.0, False), (0.1, 30.0, False), (0.2, 3.0, False), (0.2, 30.0, False))
-_REFINED = ((0.1, 0.0, True), (0.2, 0.0, True), (0.4, 0.0, True))
+_REFINED = ((0.1, 0.0, True), (0.2, 0.0, True), (0.4, 0.0, True), (0.8, 0.0, True))
 
 
 @register("leaf", "ridge")
 class RidgeLeaf(Leaf):
-    r"""The leaf predicts by a linear model of its own: y = intercept + coef · x, within the range of its training rows.
+    r"""Each leaf has its own linear model, y = intercept + coef · x, clipped to the range of y in the leaf.
 
-    Every node on the path from the root adds a ridge regression of what its ancestors left over, so the model of a
+    Every node on the path from the root adds a ridge regression on the residuals of its ancestors, so the model of a
     leaf with few rows stays near that of its parent. The columns are standardised by the node's rows; the strength of
     each regression minimises the generalised cross-validation
 
     .. math:: \frac{\mathrm{RSS}}{(1 - \mathrm{df} / n)^2}
 
-    over no regression at all and fifteen strengths from 0.001 to 10,000, where n is the weight of the node, df the
-    effective number of parameters, a share in those of the ancestors included. A subtree is pruned unless
-    its leaves lower n times this loss, in sum, by a factor of 1 + log(64 d) / n, d being the number of columns.
+    over no regression at all and fifteen strengths from 0.001 to 10,000, where n is the weight of the node and df the
+    effective number of parameters, including a share of those of the ancestors. A subtree is pruned unless its leaves
+    lower n times this loss, in sum, by a factor of 1 + log(64 d) / n, where d is the number of columns.
 
     Parameters
     ----------
@@ -58,23 +58,25 @@ class RidgeLeaf(Leaf):
         columns, and the threshold with the least squared error wins. A tree without limits stops at 64 leaves then,
         and leaves have at least weight 5 (five rows). False grows the tree as for constant leaves.
     blend : float or "auto", default="auto"
-        Above 0 the tests of the tree become soft: where a test compares with a threshold, the models of both sides are
-        mixed (logistic routing) over ``blend`` times the typical distance of the node's rows from the threshold, and
-        the models of all leaves are fitted again jointly. Predictions become continuous; rows no longer follow one
-        path. "auto" takes of hard tests and several soft ones what has the least squared error on rows that were held
-        out: other trees are grown without them. 0 keeps hard tests. Only trees of axis tests become soft.
+        Above 0 the tests of the tree become soft: near a threshold the models of both sides are mixed (logistic
+        routing), over ``blend`` times the typical distance of the node's rows from the threshold, and the models of all
+        leaves are refitted jointly. Predictions become continuous; rows no longer follow one path. "auto" chooses
+        between hard tests, hard tests with leaves of any weight (for outliers) and several degrees of softness by the
+        squared error on held-out rows, which takes growing more trees. 0 keeps hard tests. Only trees of axis tests
+        become soft.
     refine : bool or "auto", default="auto"
         Whether the tests of a soft tree are fitted too: starting from the soft tree, all tests and all models minimise
-        the squared error jointly (up to 200 steps of L-BFGS, 60 from 33,000 rows on; both are drawn to where they
-        start). Tests then combine columns. "auto" does so if ``blend="auto"``. False keeps one column in each test.
+        the squared error jointly (up to 200 steps of L-BFGS, 60 from 33,000 rows on; a penalty keeps both near their
+        starting values). Tests then combine columns. "auto" does so if ``blend="auto"``. False keeps one column in each
+        test.
     clip : bool, default=True
         Whether predictions are kept within the range of y in the leaf; of soft tests within the range of all rows and
         half of it beyond that of the leaf.
 
     Notes
     -----
-    A missing value stands at its column's mean, a category as the mean of y in it. X is copied once, as standardised
-    float64.
+    A missing value is replaced by its column's mean, a category by the mean of y in it. X is copied once, as
+    standardised float64.
 
     References
     ----------
@@ -96,6 +98,7 @@ class RidgeLeaf(Leaf):
     target: ClassVar[str] = "numbers"
     needs = frozenset({"rows", "hard"})
     strength = 10.0  # of the penalty of a joint fit
+    least_weight = _LEAST_WEIGHT  # of a leaf
     folds_of_many: ClassVar[int] = 3  # a refined tree may err far off on few rows: one fifth need not show it
 
     def __init__(
@@ -129,7 +132,13 @@ class RidgeLeaf(Leaf):
         if self.blend != "auto":
             return [self]
         ways = _BLENDED if self.refine is False else _REFINED
-        return [_Way(self, *way) for way in ((0.0, 0.0, False), *ways)]
+        hard = [_Way(self, 0.0, 0.0, False, least) for least in (_LEAST_WEIGHT, 1.0)[: 2 if self.grow else 1]]
+        return [*hard, *(_Way(self, *way) for way in ways)]
+
+    @property
+    def growth(self) -> Any:
+        """The least weight of a leaf."""
+        return self.least_weight
 
     def leaf_values(self, tree: Nodes) -> None:
         """Return None: constants stay those of the tree, beside the models."""
@@ -145,11 +154,8 @@ class RidgeLeaf(Leaf):
         """Grow a tree for linear leaves; its models are in place."""
         job.native_target()  # refuses what the criterion does not know
         rows = _Rows.of(job)
-        codes, edges = _binned(rows)
-        settings = self._settings(job)
-        counts = np.array([len(column) for column in edges], np.int32)
-        found = _core.grow_ridge_tree(rows.Z, rows.y, rows.weight, codes, counts, settings, job.threads, job.progress)
-        tree = _pruned(_grown(found, rows, edges, job), found["cost"])
+        found = _core.grow_ridge_tree(rows.native(), self._settings(job), job.threads, job.progress)
+        tree = _pruned(_grown(found, rows, job), found["cost"])
         return self._with_models(tree[0], found, tree[1], rows)
 
     def _settings(self, job: Job) -> Any:
@@ -161,8 +167,8 @@ class RidgeLeaf(Leaf):
         settings.max_depth = -1 if limits.max_depth is None else min(limits.max_depth, 2**31 - 1)
         settings.min_rows = limits.min_samples_leaf
         settings.min_rows_split = limits.min_samples_split
-        settings.min_weight = max(_LEAST_WEIGHT, limits.min_weight_leaf)
-        scale = _scale(job.data.y)
+        settings.min_weight = max(self.least_weight, limits.min_weight_leaf)
+        scale = power_of_two(job.data.y)
         settings.min_gain = limits.min_drop / scale / scale
         settings.heaviest_first = job.growth.native() == "heaviest_first"
         return settings
@@ -197,11 +203,8 @@ class RidgeLeaf(Leaf):
 
         leaf = apply(tree, job.data.X, job.threads)
         found: dict[str, Any] = _core.follow_ridge_tree(
-            rows.Z,
-            rows.y,
-            rows.weight,
-            tree.children_left,
-            tree.children_right,
+            rows.native(),
+            (tree.children_left, tree.children_right),
             leaf,
             self._settings(job),
             job.threads,
@@ -227,19 +230,15 @@ class RidgeLeaf(Leaf):
 class _Way(RidgeLeaf):
     """A ridge leaf whose choices are made, with the strength of its joint fit: what validation compares."""
 
-    def __init__(self, leaf: RidgeLeaf, blend: float, strength: float, refine: bool) -> None:
+    def __init__(
+        self, leaf: RidgeLeaf, blend: float, strength: float, refine: bool, least_weight: float = _LEAST_WEIGHT
+    ) -> None:
         super().__init__(leaf.l2, grow=leaf.grow, blend=blend, refine=refine, clip=leaf.clip)
-        self.strength = strength
+        self.strength, self.least_weight = strength, least_weight
 
     def candidates(self) -> list[Leaf]:
         """Return this leaf alone."""
         return [self]
-
-
-def _scale(y: Floats) -> float:
-    """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
-    most = float(np.abs(y / 4 - y.mean(axis=0) / 4).max()) if len(y) else 0.0
-    return float(np.ldexp(1.0, int(np.frexp(most)[1]) + 2)) if most > 0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +276,7 @@ class _Rows:
             )
         weight = np.ones(len(data.y)) if data.weight is None else data.weight
         Y = data.y.reshape(len(data.y), -1)
-        scale = _scale(Y)
+        scale = power_of_two(Y)
         share = weight / weight.sum()
         centre = (share @ (Y / scale)) * scale
         y = np.ascontiguousarray((Y / scale) - centre / scale)
@@ -316,6 +315,10 @@ class _Rows:
             InputMap(fill=fill, code_offset=offset, codes=codes),
             np.asarray(~present.all(axis=0)),
         )
+
+    def native(self) -> _core.NumberRows:
+        """Return the rows as the core borrows them."""
+        return _core.NumberRows(self.Z, self.y, self.weight)
 
     def within(self, size: float) -> _Rows:
         """Return the same rows with columns scaled down that hold larger numbers."""
@@ -385,23 +388,7 @@ def _category_means(
     return offset, codes
 
 
-def _binned(rows: _Rows) -> tuple[npt.NDArray[np.uint8], list[Floats]]:
-    """Bins of the standardised columns, columns × rows, and their upper edges: midpoints between values."""
-    codes = np.zeros((rows.Z.shape[1], rows.Z.shape[0]), np.uint8)
-    edges = []
-    for column in range(rows.Z.shape[1]):
-        values, where = np.unique(rows.Z[:, column], return_inverse=True)
-        upper = np.arange(len(values) - 1)
-        if len(upper) > _MOST_EDGES:  # those nearest to equal shares of the weight
-            sums = np.cumsum(np.bincount(where, rows.weight))
-            wanted = sums[-1] * np.arange(1, _MOST_EDGES + 1) / (_MOST_EDGES + 1)
-            upper = np.unique(np.minimum(np.searchsorted(sums, wanted * (1 - 1e-12)), len(values) - 2))
-        edges.append(values[upper])
-        codes[column] = np.searchsorted(upper, where, side="left")
-    return codes, edges
-
-
-def _grown(found: dict[str, Any], rows: _Rows, edges: list[Floats], job: Job) -> Tree:
+def _grown(found: dict[str, Any], rows: _Rows, job: Job) -> Tree:
     """Make a tree of the core's arrays: tests in the user's units, categories as sets."""
     from boscage.tree import Tree
 
@@ -412,7 +399,7 @@ def _grown(found: dict[str, Any], rows: _Rows, edges: list[Floats], job: Job) ->
     used = 0
     for node in np.flatnonzero(found["feature"] >= 0).tolist():
         column = int(found["feature"][node])
-        bound = edges[column][found["edge"][node]]
+        bound = found["edge"][node]
         if data.n_categories[column]:
             assert rows.map.codes is not None
             assert rows.map.code_offset is not None

@@ -281,7 +281,7 @@ def _check_leaf_models(models: LeafModels, tree: Tree) -> None:
     if models.low is None or models.high is None:
         return
     if tree.target != "numbers":
-        _fail("leaf_models.low", "bounds are for trees of numbers")
+        _fail("leaf_models.low", "bounds are for regression trees")
     for name, bound in (("low", models.low), ("high", models.high)):
         _require_shape(bound, (leaves, tree.n_outputs), f"leaf_models.{name}")
         _check_numbers(bound, f"leaf_models.{name}")

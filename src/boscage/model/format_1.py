@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boscage.model.file_reader import expect, expect_keys
+from boscage.model.file_bytes import expect, expect_keys
 from boscage.model.tree_tensors import Tensors
 from boscage.tree import LINEAR
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -23,10 +24,13 @@ class ManyTrees(Sequence[Tree]):
     ----------
     trees : sequence of Tree
         At least one.
+    geometric : bool, default=False
+        Whether probabilities are averaged by their geometric mean, divided by its sum.
     """
 
-    def __init__(self, trees: Sequence[Tree]) -> None:
+    def __init__(self, trees: Sequence[Tree], *, geometric: bool = False) -> None:
         self.trees = tuple(trees)
+        self.geometric = geometric
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -35,12 +39,15 @@ class ManyTrees(Sequence[Tree]):
         return self.trees[place]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ManyTrees) and self.trees == other.trees
+        return isinstance(other, ManyTrees) and (self.trees, self.geometric) == (other.trees, other.geometric)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"trees": self.trees}
+        return {"trees": self.trees, "geometric": self.geometric}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({"geometric": False} | state)
 
     @property
     def schema(self) -> Schema:
@@ -54,13 +61,21 @@ class ManyTrees(Sequence[Tree]):
 
     @cached_property
     def _native(self) -> Any:
-        return _core.Forest([tree._native for tree in self.trees])
+        return _core.Forest([tree._native for tree in self.scored], self.geometric)
+
+    @property
+    def scored(self) -> tuple[Tree, ...]:
+        """The trees whose predictions are added up: those of logarithms where the mean is geometric."""
+        return tuple(map(log_tree, self.trees)) if self.geometric else self.trees
 
     def _args(self, X: Any) -> tuple[Any, ...]:
         return _native_args(self.trees[0], X)
 
     def proba(self, X: Any, exponent: float = 1.0, n_jobs: int | None = 1) -> Floats:
-        """Mean of what the trees predict, rows × K; if an exponent is given, raised to it and divided by the sum."""
+        """Mean of what the trees predict, rows × K; if an exponent is given, raised to it and divided by the sum.
+
+        A geometric mean is always divided by its sum.
+        """
         found: Floats = self._native.proba(*self._args(X), float(exponent), self._threads(X, n_jobs))
         return found
 
@@ -84,6 +99,24 @@ class ManyTrees(Sequence[Tree]):
 
     def _threads(self, X: Any, n_jobs: int | None) -> int:
         return thread_count(n_jobs, X.shape[0] * len(self.trees))
+
+
+def log_tree(tree: Tree) -> Tree:
+    """Return the tree with the logarithms of its leaves' probabilities; nodes above have the means of those below."""
+    values = np.zeros((tree.node_count, tree.n_outputs))
+    values[tree.leaves] = np.log(tree.leaf_proba)
+    weight = tree.weighted_n_node_samples
+    for node in np.flatnonzero(~tree.is_leaf)[::-1].tolist():  # children come after their parent
+        children = [tree.children_left[node], tree.children_right[node]]
+        values[node] = np.average(values[children], axis=0, weights=weight[children])
+    return replace(tree, value=values, leaf_value=None, target="numbers")
+
+
+def softmax(scores: Floats) -> Floats:
+    """Return probabilities in proportion to e^score, row by row."""
+    raised: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    raised /= raised.sum(axis=1, keepdims=True)
+    return raised
 
 
 def sharpened(proba: Floats, exponent: float) -> Floats:

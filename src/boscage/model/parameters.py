@@ -15,7 +15,7 @@ import numpy as np
 
 from boscage.base.component import ROLES, Component, library_parts, resolve
 from boscage.data.label_codec import TOKEN, dtype_of
-from boscage.model.file_reader import canonical_json, expect, expect_keys
+from boscage.model.file_bytes import canonical_json, expect, expect_keys
 
 NOT_STORED = ("n_jobs", "verbose")
 _MAX_BITS = 4096  # of an integer
@@ -85,6 +85,10 @@ def _check_part(name: str, value: Any) -> None:
         from boscage.polish import polish_part
 
         polish_part(value)
+    elif name == "refit":
+        from boscage.leaves import refit_part
+
+        refit_part(value)
     elif name in ROLES:
         is_function = callable(value) and not isinstance(value, (type, Component))
         # None is what a part that could not be stored became when the model was loaded.

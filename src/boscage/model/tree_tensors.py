@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from boscage.model.file_reader import ModelFileError, canonical_json, expect, expect_keys
+from boscage.model.file_bytes import ModelFileError, canonical_json, expect, expect_keys
 from boscage.tree import InputMap, LeafModels, Schema, Target, Tree
 
 Tensors = dict[str, npt.NDArray[Any]]

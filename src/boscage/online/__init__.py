@@ -24,25 +24,25 @@ _CONSTANTS = _core.OnlineConstants()  # tune_online.py tries others
 
 @saveable
 class OnlineTreeClassifier(OnlineClassifier):
-    r"""Linear classifier for very many classes that learns online and finds its candidate classes with a tree.
+    r"""Online linear classifier for very many classes, with a tree that proposes candidate classes.
 
     Every class has a linear scorer. Candidate classes :math:`C(x)` compete in a softmax,
     :math:`\Pr(c \mid x) = e^{w_c \cdot x} / \sum_{c' \in C(x)} e^{w_{c'} \cdot x}`.
 
     While there are at most ``flat_below`` classes, all of them are candidates: the model is a flat softmax regression,
     without a tree. Beyond that, a balanced binary tree over the classes, built from the class means and with trained
-    linear routers, proposes the classes of its ``beam_width`` most probable leaves, so that the time for a row grows
-    like log K.
+    linear routers, proposes the classes of its ``beam_width`` most probable leaves, so that the time per row grows with
+    log K.
 
     Scorers take AdaGrad steps. Prediction uses their average over time, in which later times count more. Columns are
-    scaled while the rows stream by. New classes may appear at any time.
+    scaled on the fly. New classes may appear at any time.
 
     Parameters
     ----------
     n_passes : int, default=5
         Passes of `fit` over the shuffled rows, at least 1.
     learning_rate : float, default=2.0
-        Size of the steps, > 0.
+        Step size, > 0.
     scaling : {"auto", "center", "unit"}, default="auto"
         "center" subtracts the running mean of each column and divides by its largest deviation. "unit" divides by the
         fourth root of the column's mean square and scales rows to length 1, so zeros stay zeros and weights take
@@ -52,19 +52,20 @@ class OnlineTreeClassifier(OnlineClassifier):
     beam_width : int, default=40
         Leaves of the class tree, of up to four classes each, whose classes are scored. At least 1.
     n_trees : int, default=1
-        Class trees whose candidates are united, 1 to 1000. Time and memory of the routers grow with them. Two trees of
-        half the width find more.
+        Number of class trees whose candidates are combined, 1 to 1000. Time and memory of the routers grow with them.
+        Two trees of half the width find more of the right classes than one.
     replay_size : int, default=8
-        Rows kept of each class. `partial_fit` replays them while the stream leaves the class out, so that a stream
-        sorted by class is not forgotten. 0 keeps none.
+        Number of rows to keep of each class. `partial_fit` replays them while the class is absent from the stream, so
+        that classes are not forgotten when a stream is sorted by class. 0 disables replay.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the classes; those a dict does not name count 1. "balanced" needs `fit`.
+        Weight of each class; classes that a dict does not name have weight 1. "balanced" needs `fit`.
     random_state : int, RandomState or None, default=None
-        Decides shuffling, the start of the class trees and replay.
+        Seed of the shuffling, of the initial class trees and of replay.
     n_jobs : int or None, default=None
-        Threads for prediction; the result does not depend on it.
+        Number of threads for prediction: None means 1, -1 means all cores. The result does not depend on it.
     verbose : bool or None, default=None
-        Progress: None shows a bar on a terminal after two seconds, True always, False never.
+        Whether to show a progress bar: None shows it on a terminal if the fit takes longer than two seconds, True
+        always, False never.
 
     Attributes
     ----------
@@ -84,10 +85,10 @@ class OnlineTreeClassifier(OnlineClassifier):
     Notes
     -----
     `fit` merges equal rows with equal labels, orders rows by content and shuffles them by the seed; a row of weight 2
-    is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
-    change the model. Weights are single precision.
+    is the same as the row twice. `partial_fit` takes rows in the given order; how a stream is split into batches does
+    not change the model. The weights of the model are float32.
 
-    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    X must be numeric, without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
     and :doc:`/running` for the random state and interruption. Several threads may use one object: see :ref:`threads`.
 
     Examples
@@ -152,38 +153,39 @@ class OnlineTreeClassifier(OnlineClassifier):
 class LOMTreeClassifier(OnlineClassifier):
     r"""LOMtree, the published logarithmic-time online tree for very many classes.
 
-    Every router h is trained online towards a large
-    :math:`J(h) = 2 \sum_k \pi_k |\Pr(h > 0) - \Pr(h > 0 \mid k)|`, so that it halves the rows and keeps classes
-    together. A leaf with two classes becomes a node while routers are free, and later takes the router of the lightest
-    leaf's parent (a swap). Prediction follows a single path to a leaf and returns the leaf's most frequent class. It is
-    faster than :class:`OnlineTreeClassifier` and far less accurate.
+    Every router h is trained online to maximise :math:`J(h) = 2 \sum_k \pi_k |\Pr(h > 0) - \Pr(h > 0 \mid k)|`, so that
+    it halves the rows and keeps classes together. A leaf with two classes becomes a node while routers are free, and
+    later takes the router of the lightest leaf's parent (a swap). Prediction follows a single path to a leaf and
+    returns the leaf's most frequent class. It is faster than :class:`OnlineTreeClassifier` and far less accurate.
 
-    Columns are scaled while the rows stream by. New classes may appear at any time.
+    Columns are scaled on the fly. New classes may appear at any time.
 
     Parameters
     ----------
     n_passes : int, default=5
         Passes of `fit` over the shuffled rows, at least 1.
     learning_rate : float, default=0.5
-        Size of the steps, > 0.
+        Step size, > 0.
     scaling : {"auto", "center", "unit"}, default="auto"
         "center" subtracts the running mean of each column and divides by its largest deviation. "unit" divides by the
         fourth root of the column's mean square and scales rows to length 1, so zeros stay zeros and weights take
         memory only where features occur. "auto" is "unit" if the first rows are sparse, else "center".
     max_internal_nodes : int or None, default=None
-        Routers, at least 1. None means four per class known.
+        Maximum number of routers, at least 1. None means four for each known class.
     swap_resistance : float, default=4.0
-        How much heavier than the lightest leaf a leaf must be to take over its place, at least 0.
+        How much heavier than the lightest leaf a leaf must be to replace it, at least 0.
     max_class_records : int, default=1024
-        Classes remembered in each node, at least 2. Beyond that, a new class replaces a rare one (the rarest of 32).
+        Maximum number of classes recorded in each node, at least 2. Beyond that, a new class replaces a rare one (the
+        rarest of 32).
     class_weight : dict, "balanced" or None, default=None
-        Factors of the classes; those a dict does not name count 1. "balanced" needs `fit`.
+        Weight of each class; classes that a dict does not name have weight 1. "balanced" needs `fit`.
     random_state : int, RandomState or None, default=None
-        Decides the shuffling of `fit`.
+        Seed of the shuffling in `fit`.
     n_jobs : int or None, default=None
-        Threads for prediction; the result does not depend on it.
+        Number of threads for prediction: None means 1, -1 means all cores. The result does not depend on it.
     verbose : bool or None, default=None
-        Progress: None shows a bar on a terminal after two seconds, True always, False never.
+        Whether to show a progress bar: None shows it on a terminal if the fit takes longer than two seconds, True
+        always, False never.
 
     Attributes
     ----------
@@ -203,10 +205,10 @@ class LOMTreeClassifier(OnlineClassifier):
     Notes
     -----
     `fit` merges equal rows with equal labels, orders rows by content and shuffles them by the seed; a row of weight 2
-    is the same as the row twice. `partial_fit` takes rows as they come; how a stream is cut into batches does not
-    change the model. Weights are single precision.
+    is the same as the row twice. `partial_fit` takes rows in the given order; how a stream is split into batches does
+    not change the model. The weights of the model are float32.
 
-    X must be numbers without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
+    X must be numeric, without missing values: see :doc:`/categories`. See :doc:`/weights` for sample and class weights,
     and :doc:`/running` for the random state and interruption. Several threads may use one object: see :ref:`threads`.
 
     References
@@ -253,7 +255,7 @@ class LOMTreeClassifier(OnlineClassifier):
         self.verbose = verbose
 
     def apply(self, X: Any) -> npt.NDArray[np.int32]:
-        """Return the leaf each row ends in.
+        """Return the leaf that each row ends up in.
 
         Parameters
         ----------
@@ -263,7 +265,7 @@ class LOMTreeClassifier(OnlineClassifier):
         Returns
         -------
         ndarray of shape (n,)
-            Node numbers; they may change when learning goes on.
+            Node numbers; they may change as learning continues.
         """
         with self._reading():
             return self._leaves(X)

@@ -121,7 +121,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
                 self.__dict__.pop("feature_names_in_", None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows of a batch in their order, continuing from what was learned before.
+        """Learn from a batch of rows, in their order, continuing from the current model.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
         y : array-like of shape (n,)
             Labels; new ones may appear at any time.
         classes : array-like, optional
-            Labels to expect. They appear in ``classes_`` at once, and y must hold no others.
+            All labels that may occur. They appear in ``classes_`` at once, and y must not contain others.
         sample_weight : array-like of shape (n,), optional
             Weights >= 0, multiplying the steps and the statistics. Weight 0 leaves the row out.
 
@@ -141,7 +141,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
         check_options(self)
         if isinstance(self.class_weight, str):
             raise ValueError(
-                f"class_weight={self.class_weight!r} needs all the data and does not go with partial_fit. "
+                f"class_weight={self.class_weight!r} needs all the data and cannot be combined with partial_fit. "
                 "Pass a dict of weights, or sample_weight."
             )
         locks = self._own_locks()
@@ -181,7 +181,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
                     self.__dict__.update(fresh)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the most probable class, the first of them on ties.
+        """Predict the most probable class; ties go to the first class.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict logarithms of class probabilities."""
+        """Predict log-probabilities of the classes."""
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
@@ -253,7 +253,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             return int(self._learner.n_examples)
 
     def memory_usage(self) -> dict[str, int]:
-        """Return the bytes the learner holds, by part and in total.
+        """Return the memory used by the model in bytes, by part and in total.
 
         Returns
         -------
@@ -265,15 +265,15 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
         return parts | {"total": sum(parts.values())}
 
     def save(self, path: str | os.PathLike[str], resume: bool = False) -> Path:
-        """Write the model to a file that :func:`boscage.load` reads: data, never code.
+        """Save the model to a file that :func:`boscage.load` can read; it contains data, never code.
 
         Parameters
         ----------
         path : str or path-like
             The file.
         resume : bool, default=False
-            Also write what is needed to go on learning. A model that is saved in the middle of a stream, loaded and
-            continued with `partial_fit` equals one that was never saved.
+            Whether to save the learning state too. A model that is saved in the middle of a stream, loaded and
+            continued with `partial_fit` is then identical to one that was never saved.
 
         Returns
         -------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from boscage.model import predict as _predict
-from boscage.model.many_trees import sharpened
+from boscage.model.many_trees import sharpened, softmax
 from boscage.tree import LINEAR, Floats, Tree
 
 _NODES = 32  # of the quadrature for calibrated probabilities
@@ -75,14 +76,33 @@ def sharpened_contributions(mean: Contributions, exponent: float) -> Contributio
     :math:`\sum_m \partial g_k / \partial q_m \, c_{jm}`. These sum to the prediction again.
     """
     end = np.maximum(mean.base + mean.columns.sum(axis=0), 0.0)  # a class that no tree votes for, but for rounding
-    base, answer = sharpened(np.stack([mean.base, end]), exponent)
+
+    def slopes(q: Floats) -> tuple[Floats, Floats]:
+        q = np.maximum(q, np.finfo(float).tiny)
+        return sharpened(q[None, :], exponent)[0], exponent * mean.columns / q
+
+    return _carried(mean, end, sharpened(np.stack([mean.base, end]), exponent), slopes)
+
+
+def softmax_contributions(mean: Contributions) -> Contributions:
+    r"""Carry contributions to scores z over to the probabilities :math:`g_k(z) = e^{z_k} / \sum_m e^{z_m}`."""
+    end = mean.base + mean.columns.sum(axis=0)
+    return _carried(mean, end, softmax(np.stack([mean.base, end])), lambda z: (softmax(z[None, :])[0], mean.columns))
+
+
+def _carried(
+    mean: Contributions, end: Floats, ends: Floats, slopes: Callable[[Floats], tuple[Floats, Floats]]
+) -> Contributions:
+    """Integrate along the straight line from the base to ``end``, where the probabilities are ``ends``.
+
+    ``slopes(q)`` returns the probabilities g at q, and each column's change of their logarithms but for a constant.
+    """
+    base, answer = ends
     places, weights = np.polynomial.legendre.leggauss(_NODES)
     columns = np.zeros_like(mean.columns)
     for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
-        q = np.maximum(mean.base + place * (end - mean.base), np.finfo(float).tiny)
-        g = sharpened(q[None, :], exponent)[0]
-        relative = mean.columns / q
-        columns += weight * exponent * g * (relative - (relative @ g)[:, None])
+        g, relative = slopes(mean.base + place * (end - mean.base))
+        columns += weight * g * (relative - (relative @ g)[:, None])
     # What the quadrature misses, in proportion to what it found.
     missed = answer - base - columns.sum(axis=0)
     shares = _normalised(np.abs(columns).T, np.abs(mean.columns).T).T

@@ -93,9 +93,9 @@ class Describer:
     feature_names : sequence of str, optional
         Default: the names in the tree's schema, else ``feature_0``, ….
     class_names : sequence, optional
-        Names of the classes, or of the outputs of a tree of numbers. Default: 0, 1, ….
+        Names of the classes, or of the outputs of a regression tree. Default: 0, 1, ….
     decimals : int, optional
-        Digits after the point. Default: as many as each threshold needs.
+        Number of decimal places. Default: as many as each threshold needs.
     max_terms : int, default=5
         Terms shown of a linear test and categories shown of a set.
     show_missing : bool or array of bool of shape (d,), optional

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from boscage.model.many_trees import log_tree
 from boscage.tree import Floats, InputMap, Int64s, Label, Schema, Tree
 
 Trees = Tree | Sequence[Tree]
@@ -27,11 +28,15 @@ class Exported:
         Labels in order; None if the trees predict numbers.
     exponent : float
         Power to which mean probabilities are raised before they are divided by their sum.
+    geometric : bool
+        Whether ``trees`` predict logarithms of probabilities: the answer is the softmax of ``exponent`` times their
+        mean.
     """
 
     trees: tuple[Tree, ...]
     classes: npt.NDArray[Any] | None
     exponent: float = 1.0
+    geometric: bool = False
 
     @property
     def schema(self) -> Schema:
@@ -47,7 +52,8 @@ class Exported:
     def is_one_hard_tree(self) -> bool:
         """Whether each row ends in one leaf whose prediction is a table entry."""
         tree = self.trees[0]
-        return len(self.trees) == 1 and not tree.is_soft and tree.leaf_models is None and self.exponent == 1
+        is_plain = self.exponent == 1 and not self.geometric
+        return len(self.trees) == 1 and not tree.is_soft and tree.leaf_models is None and is_plain
 
     @property
     def labels(self) -> list[Any]:
@@ -72,7 +78,9 @@ class Exported:
         return bool(labels) and isinstance(labels[0], str)  # type: ignore[index]
 
 
-def exported(trees: Trees, classes: npt.ArrayLike | None = None, exponent: float = 1.0) -> Exported:
+def exported(
+    trees: Trees, classes: npt.ArrayLike | None = None, exponent: float = 1.0, mean: str = "arithmetic"
+) -> Exported:
     """Check what is to be exported.
 
     Parameters
@@ -83,7 +91,11 @@ def exported(trees: Trees, classes: npt.ArrayLike | None = None, exponent: float
         Labels in order. Default: 0, 1, ….
     exponent : float, default=1.0
         Power to which mean probabilities are raised before they are divided by their sum.
+    mean : {"arithmetic", "geometric"}, default="arithmetic"
+        How probabilities are averaged.
     """
+    if mean not in ("arithmetic", "geometric"):
+        raise ValueError(f"mean must be 'arithmetic' or 'geometric', got {mean!r}.")
     if not isinstance(exponent, (int, float)) or not 0 < exponent < np.inf:
         raise ValueError(f"exponent must be a number > 0, got {exponent!r}.")
     found = (trees,) if isinstance(trees, Tree) else tuple(trees)
@@ -97,11 +109,13 @@ def exported(trees: Trees, classes: npt.ArrayLike | None = None, exponent: float
             raise ValueError(f"tree: number {number} has other columns or outputs than number 0.")
     if first.target == "numbers":
         if classes is not None:
-            raise ValueError("classes: these trees predict numbers and have no classes.")
+            raise ValueError("classes: regression trees have no classes.")
         return Exported(found, None)
     labels = np.arange(first.n_outputs) if classes is None else np.asarray(classes)
     if labels.shape != (first.n_outputs,):
         raise ValueError(f"classes must hold {first.n_outputs} labels, got shape {labels.shape}.")
+    if mean == "geometric":
+        return Exported(tuple(map(log_tree, found)), labels, float(exponent), geometric=True)
     return Exported(found, labels, float(exponent))
 
 

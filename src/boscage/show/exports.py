@@ -22,8 +22,13 @@ class ExportMethods:
     def _exported_parts(self) -> tuple[Sequence[Tree], dict[str, Any]]:
         """Return the trees of one fit, though another thread may fit meanwhile, and what goes with them."""
         snapshot = copy.copy(self)
-        found = {"classes": getattr(snapshot, "classes_", None), "exponent": getattr(snapshot, "exponent_", 1.0)}
-        return snapshot._exported_trees(), found
+        trees = snapshot._exported_trees()
+        found: dict[str, Any] = {
+            "classes": getattr(snapshot, "classes_", None),
+            "exponent": getattr(snapshot, "exponent_", 1.0),
+        }
+        found["mean"] = "geometric" if getattr(trees, "geometric", False) else "arithmetic"
+        return trees, found
 
     def to_onnx(
         self,
@@ -33,18 +38,18 @@ class ExportMethods:
         compute: str = "float64",
         inputs: str = "auto",
     ) -> Any:
-        """Write the model in ONNX; see :func:`boscage.export.to_onnx`.
+        """Export the model to ONNX; see :func:`boscage.export.to_onnx`.
 
         Parameters
         ----------
         path : str or path, optional
             Where to write the model. Default: return it.
         dtype : {"float64", "float32"}, optional
-            Type of the numbers that come in. Default: that of the training rows.
+            Data type of the inputs. Default: that of the training data.
         compute : {"float64", "float32"}, default="float64"
-            Type inside the model and of its probabilities.
+            Data type used inside the model and for its probabilities.
         inputs : {"auto", "matrix", "columns"}, default="auto"
-            One input ``X``, or one for each column; "auto" chooses columns if the table has text.
+            One input ``X``, or one input for each column; "auto" means columns if the table has text.
 
         Returns
         -------
@@ -57,16 +62,16 @@ class ExportMethods:
         return to_onnx(trees, path, **parts, dtype=dtype, compute=compute, inputs=inputs)
 
     def to_c(self, path: str | Path | None = None, *, name: str = "tree", dtype: str | None = None) -> str | Path:
-        """Write the model as one C header without dependencies; see :func:`boscage.export.to_c`.
+        """Export the model as a single C header without dependencies; see :func:`boscage.export.to_c`.
 
         Parameters
         ----------
         path : str or path, optional
             Where to write the header. Default: return it as text.
         name : str, default="tree"
-            What all names in the header begin with.
+            Prefix of all names in the header.
         dtype : {"float64", "float32"}, optional
-            Type of the numbers in a row. Default: that of the training rows.
+            Data type of a row. Default: that of the training data.
 
         Returns
         -------
@@ -79,14 +84,15 @@ class ExportMethods:
         return to_c(trees, path, **parts, name=name, dtype=dtype)
 
     def to_sql(self, path: str | Path | None = None, *, table: str | None = None) -> str | Path:
-        """Write the model in SQL; see :func:`boscage.export.to_sql`.
+        """Export the model to SQL; see :func:`boscage.export.to_sql`.
 
         Parameters
         ----------
         path : str or path, optional
             Where to write the text. Default: return it.
         table : str, optional
-            Name of a table, for a query with label and probabilities. Default: a CASE expression of the label.
+            Name of a table, to get a complete query with labels and probabilities. Default: a CASE expression for the
+            label.
 
         Returns
         -------
@@ -99,7 +105,7 @@ class ExportMethods:
         return to_sql(trees, path, **parts, table=table)
 
     def to_javascript(self, path: str | Path | None = None) -> str | Path:
-        """Write the model as a JavaScript module; see :func:`boscage.export.to_javascript`.
+        """Export the model as a JavaScript module; see :func:`boscage.export.to_javascript`.
 
         Parameters
         ----------

@@ -43,10 +43,10 @@ def plot_regions(
     max_rows: int = 1000,
     legend: bool = True,
 ) -> Any:
-    """Draw the classes a tree predicts over two of its columns.
+    """Draw the decision regions of a tree over two of its columns.
 
-    The colour of a point is that of the predicted class, paler the smaller its lead; a line runs where the class
-    changes. The other columns stay at fixed values.
+    The background shows the predicted class, paler where it is less certain, and lines show the decision boundaries.
+    The other columns are held at fixed values.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def plot_regions(
     y : array-like of shape (n,), optional
         Labels of the rows, for the colours of the points.
     features : pair of int or str, optional
-        The columns across and upwards, by number or name. Default: the two of largest importance.
+        The columns of the x and y axes, by number or name. Default: the two most important ones.
     ax : matplotlib axes, optional
         Where to draw. Default: a new figure.
     at : array-like of shape (d,), optional
@@ -67,7 +67,7 @@ def plot_regions(
     feature_names, class_names
         As in :func:`boscage.export.export_text`.
     max_rows : int, default=1000
-        At most so many points are drawn, evenly spaced over X.
+        Maximum number of points to draw, evenly spaced over X.
     legend : bool, default=True
         Whether to name the colours of up to twelve classes.
 
@@ -111,13 +111,13 @@ def plot_regions(
 
 
 def plot_trajectory(model: Any, ax: Any = None, *, label: str | None = None, error: bool = True) -> Any:
-    """Draw how the potential G and the training error fell with each split.
+    """Draw the potential G and the training error against the number of splits.
 
     Parameters
     ----------
     model : fitted estimator with ``trajectory_`` or ``tree_``, Tree, or a structured array like ``trajectory_``
-        Of a tree alone (also of a loaded model) the potential is in the scale of its impurity; ``trajectory_`` is
-        scaled so that two equal classes have potential 1.
+        For a bare tree or a loaded model, the potential is in the scale of its impurity; ``trajectory_`` is scaled so
+        that two equal classes have potential 1.
     ax : matplotlib axes, optional
         Where to draw; call again with the same axes to compare trees. Default: a new figure.
     label : str, optional

@@ -28,12 +28,13 @@ def to_c(
     *,
     classes: npt.ArrayLike | None = None,
     exponent: float = 1.0,
+    mean: str = "arithmetic",
     name: str = "tree",
     dtype: str | None = None,
 ) -> str | Path:
-    """Write a model as one C header (C99) that needs no other library and allocates no memory.
+    """Export a model as a single C99 header that needs no other library and allocates no memory.
 
-    The header has tables and static functions, so a program gets only what it calls:
+    The header contains tables and static functions, so a program includes only what it calls:
 
     - ``int NAME_predict(const NAME_real *row)``: number of the class;
     - ``void NAME_predict_proba(const NAME_real *row, double *out)``: probabilities of the classes;
@@ -41,8 +42,7 @@ def to_c(
     - ``int NAME_category(int column, const char *text)``, and ``NAME_category_number`` for categories that are numbers:
       code of a category, −1 if it is unknown.
 
-    For trees that predict numbers there is ``double NAME_predict(row)`` instead, or ``void NAME_predict(row, out)``
-    where they predict several.
+    Regression trees have ``double NAME_predict(row)`` instead, or ``void NAME_predict(row, out)`` for several outputs.
 
     Parameters
     ----------
@@ -55,10 +55,12 @@ def to_c(
     exponent : float, default=1.0
         Power to which mean probabilities are raised before they are divided by their sum; a calibrated forest passes
         its ``exponent_``.
+    mean : {"arithmetic", "geometric"}, default="arithmetic"
+        How the trees' probabilities are averaged; a forest with ``refit="leaves"`` passes "geometric".
     name : str, default="tree"
-        What all names in the header begin with.
+        Prefix of all names in the header.
     dtype : {"float64", "float32"}, optional
-        Type of the numbers in a row, double or float. Default: that of the training rows.
+        Data type of a row, double or float. Default: that of the training data.
 
     Returns
     -------
@@ -80,7 +82,7 @@ def to_c(
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(f"name must be letters, digits and underscores, beginning with a letter, got {name!r}.")
-    model = exported(tree, classes, exponent)
+    model = exported(tree, classes, exponent, mean)
     dtype = model.schema.dtype if dtype is None else dtype
     check_dtype("dtype", dtype)
     text = _Header(model, flatten(model), name, dtype).text()
@@ -111,9 +113,10 @@ class _Header:
             "several": len(model.trees) > 1,
             "table": model.is_one_hard_tree,
             "unit_rows": unit_rows,
-            "math": any(is_soft) or has_models or unit_rows or model.exponent != 1,
+            "math": any(is_soft) or has_models or unit_rows or model.exponent != 1 or model.geometric,
             "bounds": flat.low is not None,
-            "sharpened": model.exponent != 1,
+            "sharpened": model.exponent != 1 and not model.geometric,
+            "geometric": model.geometric,
             "text": any(self.text_labels),
             "numbers": any(self.number_labels),
             **{part: self._some(part) for part in ("codes", "fill", "shift", "scale", "constant")},

@@ -24,7 +24,7 @@ def to_dict(
     decimals: int | None = None,
     max_terms: int = 5,
 ) -> dict[str, Any]:
-    """Describe a tree completely, as dictionaries and lists ready for ``json.dumps`` at any depth.
+    """Return a complete description of a tree, as JSON-serialisable dictionaries and lists.
 
     Parameters
     ----------
@@ -37,19 +37,28 @@ def to_dict(
     -------
     dict
         As :func:`dict_schema` says: ``schema`` ("boscage-tree-1"), ``routing`` ("hard", "linear" or "logistic"),
-        ``features`` (a list of ``name`` and, for a category column, ``categories``), ``classes`` (names; ``outputs``
-        in their place for a tree of numbers), ``input_map`` (null, or ``fill``,
-        ``codes`` by column, ``shift``, ``scale``, ``constant``, ``unit_rows``) and ``nodes``, a list in order of
-        their numbers. Every node has ``id``, ``depth``, ``n_samples``, ``weight``, ``impurity`` and ``value`` (class
-        fractions, or numbers). A leaf adds ``class`` and ``prediction`` (class probabilities; of a tree of numbers only
-        the prediction) or ``model`` (``coef``, ``intercept`` and, of numbers, perhaps ``low`` and ``high``). An inner
-        node adds ``left`` and ``right`` (ids) and ``test``, which has a readable ``text`` and ``kind``:
+        ``features`` (a list of ``name`` and, for a category column, ``categories``), ``classes`` (names; ``outputs`` in
+        their place for a regression tree), ``input_map`` (null, or ``fill``, ``codes`` by column, ``shift``, ``scale``,
+        ``constant``, ``unit_rows``) and ``nodes``, a list in order of their numbers. Every node has ``id``, ``depth``,
+        ``n_samples``, ``weight``, ``impurity`` and ``value`` (class fractions, or outputs). A leaf adds ``class`` and
+        ``prediction`` (class probabilities; a regression tree has only the prediction) or ``model`` (``coef``,
+        ``intercept`` and, in regression, ``low`` and ``high`` if predictions are clipped). An inner node adds ``left``
+        and ``right`` (ids) and ``test``, which has a readable ``text`` and ``kind``:
 
         - "axis": ``feature``, ``threshold`` (left if x ≤ threshold), ``missing`` ("left" or "right");
         - "missing": ``feature``, ``numbers`` and ``missing`` (their sides);
         - "category": ``feature``, ``left`` and ``right`` (lists of categories), ``missing`` (also of unseen ones);
         - "linear": ``weights`` (a list of column and weight, to be multiplied with rows after the input map;
           column d is the constant) and ``threshold`` (right if w·x > threshold, or the soft rule of ``routing``).
+
+    Examples
+    --------
+    >>> from boscage import TopDownTreeClassifier
+    >>> from boscage.export import to_dict
+    >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
+    >>> found = to_dict(tree.tree_, ["size"], tree.classes_)
+    >>> [node.get("class", node.get("test", {}).get("text")) for node in found["nodes"]]
+    ['size <= 0.50', 'low', 'high']
     """
     words = Describer(tree, feature_names, class_names, decimals, max_terms)
     features: list[dict[str, Any]] = [{"name": words.name(column)} for column in range(tree.n_features)]

@@ -41,10 +41,11 @@ def to_javascript(
     *,
     classes: npt.ArrayLike | None = None,
     exponent: float = 1.0,
+    mean: str = "arithmetic",
 ) -> str | Path:
-    """Write a model as an ES module that needs nothing else, for browsers, Node.js, Deno and the like.
+    """Export a model as an ES module without dependencies, for browsers, Node.js and Deno.
 
-    The module exports ``predict(row)``, ``predictProba(row)`` (not for trees that predict numbers), ``featureNames``
+    The module exports ``predict(row)``, ``predictProba(row)`` (not for regression trees), ``featureNames``
     and ``classes``. A row is a list of values in the order of the columns, or an object with their names.
 
     Parameters
@@ -58,12 +59,14 @@ def to_javascript(
     exponent : float, default=1.0
         Power to which mean probabilities are raised before they are divided by their sum; a calibrated forest passes
         its ``exponent_``.
+    mean : {"arithmetic", "geometric"}, default="arithmetic"
+        How the trees' probabilities are averaged; a forest with ``refit="leaves"`` passes "geometric".
 
     Returns
     -------
     str or Path
-        The module; or, if it was written to a file, the path. Values are what the training table held: numbers, text,
-        truth values. A missing value is null, undefined or NaN; an unknown category counts as missing.
+        The module; or, if it was written to a file, the path. Values have the types of the training table: numbers,
+        text, booleans. A missing value is null, undefined or NaN; an unknown category counts as missing.
 
     Notes
     -----
@@ -79,7 +82,7 @@ def to_javascript(
     from boscage import __version__
     from boscage.html._encode import embed_json
 
-    model = exported(tree, classes, exponent)
+    model = exported(tree, classes, exponent, mean)
     parts = [(_FOLDER / name).read_text(encoding="utf-8") for name in ("arrays.js", "predict.js", "module.js")]
     text = "\n".join(
         [
@@ -104,6 +107,7 @@ def _model_data(model: Exported) -> dict[str, Any]:
         "classes": None if model.classes is None else [_plain(label) for label in model.labels],
         "width": model.width,
         "exponent": model.exponent,
+        "geometric": model.geometric,
         "float32": model.schema.dtype == "float32",
         "needs_numbers": any(needs_numbers(tree) for tree in model.trees),
         "trees": [encode_tree(tree, only_prediction=True) for tree in model.trees],

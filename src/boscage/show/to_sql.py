@@ -19,9 +19,10 @@ def to_sql(
     *,
     classes: npt.ArrayLike | None = None,
     exponent: float = 1.0,
+    mean: str = "arithmetic",
     table: str | None = None,
 ) -> str | Path:
-    """Write a model in SQL that any database runs.
+    """Export a model to standard SQL.
 
     Parameters
     ----------
@@ -34,23 +35,24 @@ def to_sql(
     exponent : float, default=1.0
         Power to which mean probabilities are raised before they are divided by their sum; a calibrated forest passes
         its ``exponent_``.
+    mean : {"arithmetic", "geometric"}, default="arithmetic"
+        How the trees' probabilities are averaged; a forest with ``refit="leaves"`` passes "geometric".
     table : str, optional
-        Name of a table with the columns of the model. Default: write a CASE expression, to be put into a query of your
-        own.
+        Name of a table with the columns of the model. Default: write a CASE expression, for use in a query of your own.
 
     Returns
     -------
     str or Path
-        Without ``table``, a CASE expression whose value is the label, or the number predicted. With ``table``, a query
-        of all columns of the table, the number of the leaf (``boscage_leaf``), ``probability_LABEL`` for each class and
-        the label as ``prediction``; of trees that predict numbers ``prediction``, or ``prediction_0``, … where they
-        predict several. If it was written to a file, the path.
+        Without ``table``, a CASE expression whose value is the prediction. With ``table``, a query of all columns of
+        the table, the number of the leaf (``boscage_leaf``), ``probability_LABEL`` for each class and the label as
+        ``prediction``; for regression trees, ``prediction``, or ``prediction_0``, … for several outputs. If it was
+        written to a file, the path.
 
     Notes
     -----
-    Columns hold what the training table held: numbers, text, truth values. NULL is a missing value. The text is
-    standard SQL: names stand in double quotes (in MySQL set ``sql_mode`` to ``ANSI``). A CASE expression is nested no
-    deeper than log2 of the number of leaves, however deep the tree is, for databases limit the nesting.
+    Columns must have the types of the training table: numbers, text, booleans. NULL is a missing value. Names are
+    written in double quotes (in MySQL set ``sql_mode`` to ``ANSI``). A CASE expression is nested no deeper than log2 of
+    the number of leaves, however deep the tree is, because databases limit nesting.
 
     Numbers are written with all their digits, and linear tests add their terms in the library's order. In a database
     that computes in double precision and reads decimals exactly, labels are those of Python (but for trees that divide
@@ -66,7 +68,7 @@ def to_sql(
       ELSE 'high'
     END
     """
-    model = exported(tree, classes, exponent)
+    model = exported(tree, classes, exponent, mean)
     for each in model.trees:
         _refuse_what_sql_cannot_do(each)
     if table is None:
@@ -109,7 +111,7 @@ def _query(model: Exported, table: str) -> str:
     inner = ",\n".join(["    t.*", *leaves])
     values = [_mean(model, names, output) for output in range(model.width)]
     answers = _output_names(model)
-    is_raised = model.exponent != 1
+    is_raised = model.exponent != 1 or model.geometric
     means = [f"boscage_mean_{k}" for k in range(model.width)] if is_raised else answers
     outer = ",\n".join(f"  {value} AS {_name(answer)}" for value, answer in zip(values, means))
     scored = f"SELECT\n  scored.*,\n{outer}\nFROM (\n  SELECT\n{inner}\n  FROM {_name(table)} AS t\n) AS scored"
@@ -124,9 +126,12 @@ def _query(model: Exported, table: str) -> str:
 
 def _raised(model: Exported, query: str, means: list[str], answers: list[str]) -> str:
     """Raise the probabilities to the exponent of the model and divide them by their sum."""
-    powers = [
-        f"CASE WHEN {_name(mean)} > 0 THEN POWER({_name(mean)}, {model.exponent!r}) ELSE 0.0 END" for mean in means
-    ]
+    if model.geometric:  # logarithms of probabilities, which are far above those of the smallest numbers
+        powers = [f"EXP({model.exponent!r} * {_name(mean)})" for mean in means]
+    else:
+        powers = [
+            f"CASE WHEN {_name(mean)} > 0 THEN POWER({_name(mean)}, {model.exponent!r}) ELSE 0.0 END" for mean in means
+        ]
     names = [f"boscage_power_{k}" for k in range(model.width)]
     total = " + ".join(map(_name, names))
     shares = [f"{_name(name)} / ({total})" for name in names]

@@ -26,7 +26,7 @@ IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOb
 
 
 class SplitFamily(Component):
-    """A family of tests. What it can take is declared here, not discovered."""
+    """Base class of split families. Class attributes declare what a family supports."""
 
     role: ClassVar[str] = "splits"
     allows_missing: ClassVar[bool] = False
@@ -95,7 +95,7 @@ class NodeData:
 
 
 class ProposingFamily(SplitFamily):
-    """A family of linear tests written in Python: implement `propose`.
+    """Base class of split families written in Python: implement `propose`.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from boscage import _core
-from boscage.base.component import IncompatibleParts, check_compatible
+from boscage.base.component import check_compatible
 from boscage.data.distinct import row_hashes
 from boscage.data.validation import Dataset
 from boscage.engine.grow import Job, native_table, tree_of
@@ -47,7 +47,7 @@ class ObliqueFamily(SplitFamily):
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
-        check_numbers(self, job, lookahead=self.lookahead)
+        check_compatible(criterion=job.criterion, splits=self)
         offset, codes, X = category_numbers(job.data)
         problem = _core.ObliqueProblem(
             job.native_target(), job.native_spec(), self.lookahead, offset is not None, self._seconds()
@@ -80,8 +80,8 @@ class TimedFamily(ObliqueFamily):
         arrays = self._grow_timed(X, problem, seed)
         if arrays["timed_out"]:
             warnings.warn(
-                f"{type(self).__name__}: time_limit={self.time_limit} s is over; the remaining nodes were given tests "
-                "without a full search. Pass a larger time_limit or None.",
+                f"{type(self).__name__}: time_limit={self.time_limit} s has passed; the remaining nodes were given "
+                "tests without a full search. Pass a larger time_limit or None.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -99,22 +99,6 @@ def oblique_tree(arrays: dict[str, Any], job: Job, offset: Int64s | None = None,
         arrays["weights"] = sparse.csr_array(weights)
     tree = tree_of(arrays, job.data, input_map=InputMap(fill=arrays["mean"], code_offset=offset, codes=codes))
     return replace(tree, schema=replace(tree.schema, spread=arrays["deviation"]))
-
-
-def check_numbers(family: SplitFamily, job: Job, *, lookahead: bool) -> None:
-    """Refuse what linear tests cannot do for numbers: several outputs, to look ahead, and families made for classes."""
-    if not job.data.is_regression:
-        return
-    check_compatible(criterion=job.criterion, splits=family)
-    if job.data.n_outputs > 1:
-        raise IncompatibleParts(
-            f"splits={family!r} knows one output and y has {job.data.n_outputs}. Pass splits='axis', or fit one tree "
-            "for each output."
-        )
-    if lookahead:
-        raise IncompatibleParts(
-            f"splits={family!r} looks ahead by classes, and y holds numbers. Pass lookahead=False, or splits='axis'."
-        )
 
 
 def category_numbers(data: Dataset) -> tuple[Int64s | None, Floats | None, Any]:

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @register("splits", "axis")
 class Axis(SplitFamily):
-    """One column at a time: left if x_j ≤ t, or if x_j is in a set of categories.
+    """Axis-parallel tests: left if x_j ≤ t, or if x_j is in a set of categories.
 
-    Every threshold between neighbouring values is tried. Categories are ordered by the share of a class and cut like
-    numbers: exact for two classes, a heuristic over the classes' orders for more. Missing values go to the side that
-    gains more, or with the heavier side where none was missing.
+    Every threshold between neighbouring values is tried. Categories are sorted by the fraction of a class and split
+    like numbers, which is optimal for two classes and a heuristic for more. Missing values go to the side with the
+    larger gain, or to the heavier side if none were missing in training.
 
     Parameters
     ----------
     max_bins : int or None, default=None
-        None tries every threshold. A number ≥ 2 first groups each numeric column into at most so many bins, cut at its
-        weighted quantiles (exactly the same tree where a column has no more distinct values than that). Needed in
-        batches and with Dask; not for sparse rows.
+        None tries every threshold. A number ≥ 2 first groups each numeric column into at most this many bins of about
+        equal weight (a column with no more distinct values than that is searched exactly). Required in batches and with
+        Dask; not supported for sparse rows.
 
     References
     ----------
@@ -91,6 +91,6 @@ class Axis(SplitFamily):
 
     def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: some passes for the bins, then one for each level."""
-        from boscage.batches.axis import grow_in_passes
+        from boscage.batches.growth.axis import grow_in_passes
 
         return tree_of(grow_in_passes(job, passes, limits, int(self.max_bins or 0)), job.data)

@@ -20,13 +20,13 @@ class CO2(TimedFamily):
         \qquad \|w\|^2 \le \nu,
 
     over standardised columns with a constant. Subgradient steps over all rows of the node, each followed by the
-    projection on the ball, take turns with new losses of the sides; the best hyperplane met is kept, and its threshold
-    found again under the tree's criterion.
+    projection on the ball, alternate with updates of the sides' losses; the best hyperplane found is kept, and its
+    threshold searched again under the tree's criterion.
 
     Parameters
     ----------
     init : {"axis", "random"}, default="axis"
-        The start: the best test of a single column (kept where it is better), or a random hyperplane.
+        Starting point: the best axis-parallel test (which is kept if nothing better is found), or a random hyperplane.
     nu : float, default=10.0
         Bound of the squared norm, above 0: larger values make the bound tighter and less smooth.
     eta : float, default=0.3
@@ -34,9 +34,10 @@ class CO2(TimedFamily):
     max_iter : int, default=300
         Largest number of steps at a node, at least 1.
     recut : bool, default=True
-        Whether the threshold is found again along the direction; False cuts at w·x = 0, as published.
+        Whether the best threshold along the direction is searched again; False cuts at w·x = 0, as published.
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
+        Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
+        ConvergenceWarning.
     lookahead : bool, default=False
         Whether two levels are searched at once where a single test gains little: pairs of planes from the second
         moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.

@@ -13,11 +13,11 @@ ORDERS = ("sequential", "best", "random")
 
 @register("splits", "oc1")
 class OC1(TimedFamily):
-    """OC1: coefficients are moved in turn to their best value; random jumps and restarts leave local optima.
+    """OC1: each coefficient in turn moves to its best value; random jumps and restarts escape local optima.
 
     Along the line θ + δ·e_j every row crosses the hyperplane at one δ, so the best δ under the criterion is found
     exactly by sorting these crossings. When no coefficient helps any more, the best step along ``n_jumps`` random
-    directions is tried. Columns are standardised inside.
+    directions is tried. Columns are standardised internally.
 
     Parameters
     ----------
@@ -27,14 +27,15 @@ class OC1(TimedFamily):
     n_restarts : int, default=20
         Starts at each node, at least 1; all but the first are random.
     n_jumps : int, default=5
-        Random directions tried in vain before a start ends, at least 0.
+        Random directions that may fail before a start ends, at least 0.
     order : {"sequential", "best", "random"}, default="sequential"
         Which coefficient is moved next: one after the other, the one that gains most, or any.
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
+        Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
+        ConvergenceWarning.
     lookahead : bool, default=False
-        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
+        Whether to search two levels at once where a single test gains little: pairs of hyperplanes are proposed from
+        second moments and optimised together (up to 200 columns). This finds XOR, which no single test can.
 
     References
     ----------
@@ -84,26 +85,27 @@ class OC1(TimedFamily):
 
 @register("splits", "cart_lc")
 class CartLC(TimedFamily):
-    """CART-LC: a deterministic descent over the coefficients from the best test of one column.
+    """CART-LC: deterministic coordinate descent, starting from the best axis-parallel test.
 
-    In each cycle every column x_j in turn may enter as θ·x + δ·(x_j + γ), γ in {−¼, 0, ¼}, with the best δ under the
-    criterion (found exactly). Cycles end when they gain little; then columns that hardly matter are taken out again.
-    Columns are standardised inside.
+    Each cycle tries to replace θ·x by θ·x + δ·(x_j + γ) for every column x_j in turn, with γ in {−¼, 0, ¼} and the best
+    δ under the criterion (found exactly). Cycles end when they gain little; then unimportant columns are eliminated.
+    Columns are standardised internally.
 
     Parameters
     ----------
     init : {"axis", "random"}, default="axis"
-        The start: the best test of a single column (kept where it is better), or a random hyperplane.
+        Starting point: the best axis-parallel test (which is kept if nothing better is found), or a random hyperplane.
     tol : float, default=1e-3
-        Cycles end when one gains less than this share of the node's impurity.
+        Cycles end when one gains less than this fraction of the node's impurity.
     elimination : float, default=0.2
-        The column whose removal costs least is removed while that is less than this share of what the removal of the
-        dearest would cost; 0 keeps all. In [0, 1].
+        Backward elimination: the column whose removal costs least is removed as long as that costs less than this
+        fraction of what the removal of the most important column would cost; 0 keeps all. In [0, 1].
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get the best test of one column, with a ConvergenceWarning.
+        Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
+        ConvergenceWarning.
     lookahead : bool, default=False
-        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
+        Whether to search two levels at once where a single test gains little: pairs of hyperplanes are proposed from
+        second moments and optimised together (up to 200 columns). This finds XOR, which no single test can.
 
     References
     ----------

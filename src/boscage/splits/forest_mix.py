@@ -23,60 +23,70 @@ FINDERS = ("wodt", "ridge", "axis")
 
 @register("splits", "mixed")
 class ForestMix(SplitFamily):
-    r"""Tests for the trees of a forest: axis cuts and linear tests over random columns, the best of a few offers.
+    r"""Tests for forests: the best of a few axis-parallel and linear candidates over random columns.
 
-    With probability ``axis_share`` a node is offered axis cuts alone, along ``max_features`` random columns. Otherwise
-    each of the ``finders`` makes one offer, and the test that gains most under the criterion is taken, the first of
-    equal ones:
+    With probability ``axis_share`` a node considers only axis-parallel tests of ``max_features`` random columns.
+    Otherwise each of the ``finders`` proposes one test, and the one with the largest gain is used; ties go to the
+    first:
 
-    * ``"wodt"``: a direction that minimises the entropy of two soft sides, as in `WeightedOblique`, from one random
-      start. With more than two classes in the node a share ``super_classes`` of these offers first puts the classes
-      into two groups at random.
-    * ``"ridge"``: ridge regression on the two classes, or on two groups of classes at random, which is linear
-      discriminant analysis with a penalty; over at most 128 columns.
-    * ``"axis"``: cuts along ``max_features`` random columns.
+    * ``"wodt"``: a direction that minimises the entropy of a soft split, as in `WeightedOblique`, from one random
+      start. If the node has more than two classes, a fraction ``super_classes`` of these tests first divides the
+      classes into two random groups.
+    * ``"ridge"``: ridge regression on the two classes, or on two random groups of classes, which is linear discriminant
+      analysis with a penalty; over at most 128 columns.
+    * ``"axis"``: axis-parallel tests of ``max_features`` random columns.
 
-    Where y holds numbers, "wodt" minimises the squared error of two soft sides and "ridge" is ridge regression on y; of
-    several outputs, on a random combination of them.
+    In regression, "wodt" minimises the squared error of a soft split, and "ridge" is ridge regression on y, or on a
+    random combination of several outputs.
 
-    Each linear offer has random columns of its own, centred and scaled by the rows of the node. Whatever the direction
-    was found from, its threshold is the best one under the criterion of all classes and all rows of the node. Every
-    draw is a function of the seed of the tree and the node's place in it: trees do not depend on threads.
+    Each linear test uses its own random columns, centred and scaled on the rows of the node. Its threshold is always
+    the best one under the criterion for all classes and all rows of the node. All random numbers depend only on the
+    seed of the tree and the position of the node, so trees do not depend on threads.
 
-    For forests only: ``ForestClassifier(splits="mixed")``. A single tree of this kind is weak. It takes every criterion
-    of classes, and those of numbers but the absolute error and quantiles.
+    For forests only: ``ForestClassifier(splits="mixed")``. A single tree of this kind is weak. All criteria are
+    supported except absolute error and quantiles.
 
     Parameters
     ----------
     axis_share : float, default=0.5
-        Share of the nodes that are offered axis cuts alone, in [0, 1].
+        Fraction of the nodes that consider only axis-parallel tests, in [0, 1].
     finders : sequence of {"wodt", "ridge", "axis"}, default=("wodt", "ridge", "axis")
-        Who makes offers to the other nodes, in this order; a name may be repeated.
+        How the other nodes find their candidates, in this order; a name may be repeated.
     max_features : int, float, "auto", "sqrt", "log2" or None, default="auto"
-        Columns of an axis offer: a number, a fraction of all columns, or all (None); "auto" is "sqrt" for classes and
-        all for numbers. Columns with one value in the node do not count. ``max_features`` of the estimator replaces it
-        where that is given.
+        Number of columns to search for an axis-parallel test: a number, a fraction of all columns, or all (None);
+        "auto" is "sqrt" for classification and all for regression. Columns that are constant in the node do not count.
+        ``max_features`` of the estimator, if given, overrides it.
     linear_features : int, float, "sqrt", "log2" or None, default=None
-        Columns of a linear offer, likewise; None draws the number for each offer, from 1 to all columns.
+        Number of columns of a linear test, likewise; None chooses it at random for each test, from 1 to all columns.
     l2 : float, default=0.1
-        Strength of the penalty of linear offers, at least 0, as in `WeightedOblique`.
+        Strength of the L2 penalty of linear tests, at least 0, as in `WeightedOblique`.
     super_classes : float, default=0.5
-        Share of the offers of "wodt" that see two groups of classes, in [0, 1].
+        Fraction of the "wodt" tests that separate two groups of classes, in [0, 1].
     max_iter : int, default=30
-        Largest number of L-BFGS steps of an offer of "wodt", at least 1.
+        Maximum number of L-BFGS steps of a "wodt" test, at least 1.
     max_rows : int or None, default=2000
-        Directions are found from at most so many rows of a node, drawn at random; None takes all rows. Thresholds are
-        always those of all rows.
+        Maximum number of rows of a node, sampled at random, that are used to find directions; None uses all rows.
+        Thresholds always use all rows.
 
     Notes
     -----
-    Missing values: an axis cut learns their side, as those of `Axis` do; in a linear test they stand at the column's
-    mean over the rows of the tree. Categories: an axis cut divides them into two sets, as in `Axis`; in a linear test
-    numbers stand for them, found once per tree from y. Sparse rows stay sparse: offers read the columns they
-    want. Trees from sparse rows and from the same dense rows are equal.
+    Missing values: axis-parallel tests learn a side for them, as in `Axis`; linear tests replace them by the column
+    mean over the rows of the tree. Categories: axis-parallel tests divide them into two sets, as in `Axis`; linear
+    tests encode them as numbers, computed once per tree from y. Sparse matrices stay sparse and give the same trees as
+    dense arrays.
 
-    Rows of weight 0 are as good as left out. A row of weight 2 is the same as the row twice up to rounding in the
-    directions, and as long as no node has more than ``max_rows`` rows.
+    Rows with weight 0 are ignored. A row with weight 2 is equivalent to the same row twice, up to rounding in the
+    directions and as long as no node has more than ``max_rows`` rows.
+
+    Examples
+    --------
+    >>> from boscage import ForestClassifier, ForestMix
+    >>> from boscage.datasets import load_dataset
+    >>> wine = load_dataset("wine")
+    >>> splits = ForestMix(axis_share=0.2, linear_features=4)
+    >>> forest = ForestClassifier(20, splits, oob_score=True, random_state=0).fit(wine.X, wine.y)
+    >>> forest.oob_score_ > 0.95
+    True
     """
 
     provides = frozenset({"cut", "hard", "linear tests", "column sample", "squared error", "numeric sums"})
@@ -137,17 +147,13 @@ class ForestMix(SplitFamily):
         rule = self.max_features
         if rule == "auto":
             rule = None if job.data.is_regression else "sqrt"
-        options = _core.MixedOptions(
-            float(self.axis_share),
-            list(self.finders),
-            job.max_features or _columns(rule, d) or d,
-            _columns(self.linear_features, d),
-            float(self.l2),
-            float(self.super_classes),
-            int(self.max_iter),
-            int(self.max_rows or 0),
-            job.seed,
-        )
+        options = _core.MixedOptions()
+        for name in ("axis_share", "l2", "super_classes"):
+            setattr(options, name, float(getattr(self, name)))
+        options.finders = [getattr(_core.Finder, name) for name in self.finders]
+        options.axis_columns = job.max_features or _columns(rule, d) or d
+        options.linear_columns = _columns(self.linear_features, d)
+        options.max_iter, options.max_rows, options.seed = int(self.max_iter), int(self.max_rows or 0), job.seed
         arrays = _core.grow_mixed(
             native_table(job.data.X),
             job.native_target(),

@@ -11,25 +11,26 @@ from boscage.splits._oblique import TimedFamily
 
 @register("splits", "hhcart")
 class Householder(TimedFamily):
-    r"""HHCART: reflect the rows so that a class's longest axis becomes a coordinate axis, then cut along coordinates.
+    r"""HHCART: axis-parallel tests after reflecting the principal axis of a class onto a coordinate axis.
 
     For each class let d be the leading eigenvector of its covariance. The Householder reflection
 
     .. math:: H = I - 2uu^\top, \qquad u \propto d + \operatorname{sign}(d_1)\,e_1
 
     takes d to the first axis. Every threshold of every column of XH is tried, and of X itself; the best test under
-    the criterion is kept. Columns are standardised inside.
+    the criterion is kept. Columns are standardised internally.
 
-    Where y holds numbers, which the paper does not treat, the rows below and above the mean of the node take the place
-    of two classes.
+    In regression, which the paper does not cover, the rows below and above the mean of the node take the place of two
+    classes.
 
     Parameters
     ----------
     time_limit : float or None, default=None
-        Seconds after which the remaining nodes get the best test of a single column, with a ConvergenceWarning.
+        Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
+        ConvergenceWarning.
     lookahead : bool, default=False
-        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
+        Whether to search two levels at once where a single test gains little: pairs of hyperplanes are proposed from
+        second moments and optimised together (up to 200 columns). This finds XOR, which no single test can.
 
     References
     ----------

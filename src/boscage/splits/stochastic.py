@@ -13,15 +13,14 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from boscage import _core
-from boscage.base.component import IncompatibleParts, register, resolve
+from boscage.base.component import IncompatibleParts, check_compatible, register, resolve
 from boscage.criteria._numbers import NumberCriterion
 from boscage.engine.grow import Job, Limits, native_criterion, tree_of
 from boscage.splits._family import SplitFamily
-from boscage.splits._oblique import check_numbers
 from boscage.tree import Floats, InputMap, Tree
 
 if TYPE_CHECKING:
-    from boscage.batches.numbers import NumberFacts
+    from boscage.batches.passes import NumberFacts
     from boscage.batches.reading import Executor
 
 __all__ = ["SplitSolution", "StochasticLinear", "solve_split"]
@@ -39,15 +38,16 @@ _LOOKAHEAD_COLUMNS = 2000
 class StochasticLinear(SplitFamily):
     r"""Soft linear tests: right with probability (1 + w·x)/2, where ‖w‖ ≤ 1 and ‖x‖ ≤ 1.
 
-    Every row carries a distribution over the leaves, and prediction averages the leaves by it. The best test of a
-    node needs only the weighted sums a = Σ D x and b_k = Σ D 1[y = k] x of its rows. For the Gini index of two classes
+    Every row has a probability distribution over the leaves, and a prediction is the average over it. The best test of
+    a node needs only the weighted sums a = Σ D x and b_k = Σ D 1[y = k] x of its rows. For the Gini index of two
+    classes
 
     .. math:: w^* \propto c + \frac{a\cdot c}{1-\|a\|^2}\,a, \qquad c = b_1 - \rho_1 a,
 
-    is the best test exactly, its drop of 4ρ(1−ρ) being 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an
+    is exactly the best test; it decreases 4ρ(1−ρ) by 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an
     eigenproblem as wide as there are classes, other criteria to a search over one angle (two classes) or over the
-    sphere of span(b_k). With no limit given, trees stop at 64 leaves or when a split lowers the root's potential by
-    less than 1e-4 of it.
+    sphere of span(b_k). Squared error leads to the same formulas, with two classes for each output. If no limit is set,
+    growth stops at 64 leaves, or when a split lowers the potential by less than 1e-4 of that of the root.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class StochasticLinear(SplitFamily):
     epsilon : float, default=0.1
         Accuracy of the published searches, in (0, 1]: their Gini index is within ε of the best.
     fit_intercept : bool, default=True
-        Whether a constant is appended to the rows, so that tests have a threshold.
+        Whether to append a constant to the rows, so that tests have a threshold.
     intercept_scaling : float, default=1.0
         That constant, > 0 (b in the paper, before rows are normalised). A larger one allows larger thresholds and
         leaves less of the unit norm to the columns.
@@ -67,10 +67,10 @@ class StochasticLinear(SplitFamily):
         only divides rows by their norm; False takes rows as they are: their norm must not exceed 1 in training, and
         scores are clipped to [−1, 1] in prediction. A column whose deviation is below 1e-290 counts as constant.
     lookahead : bool, default=False
-        Whether a node whose classes depend on a product of two linear functions (XOR) rather than on a linear one may
-        be split twice at once, with u and then ±v. Below such a product, nodes are split only where something explains
-        more of the class than the product did, and frequency leaves are fitted jointly (see `Frequency`). Needs the
-        second moments of each node: time n·d², memory K·d².
+        Whether a node may be split twice at once, by u and then ±v, if the target depends on a product of two linear
+        functions (XOR) rather than on a linear one. Below such a product, nodes are split only where that explains more
+        than the product did, and the leaves are fitted jointly (see `Frequency` and `Constant`). It computes the second
+        moments of each node: time n·d², memory d² for each class (3d² for regression).
 
     References
     ----------
@@ -140,13 +140,13 @@ class StochasticLinear(SplitFamily):
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core."""
-        check_numbers(self, job, lookahead=self.lookahead)
+        check_compatible(criterion=job.criterion, splits=self)
         X = job.data.X
         columns = X.shape[1] + bool(self.fit_intercept)
         if self.lookahead and columns > _LOOKAHEAD_COLUMNS:
             raise ValueError(
-                f"StochasticLinear(lookahead=True) needs d² numbers per class, too many for X with {X.shape[1]} "
-                f"columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
+                "StochasticLinear(lookahead=True) needs d² numbers per class or output, too many for X with "
+                f"{X.shape[1]} columns. Pass lookahead=False, or at most {_LOOKAHEAD_COLUMNS} columns."
             )
         given: Any = (*_native_rows(X), self.native_settings(job))
         arrays = _core.grow_stochastic(*given)
@@ -163,9 +163,9 @@ class StochasticLinear(SplitFamily):
 
     def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: one pass for each level."""
-        from boscage.batches.stochastic import grow_in_passes
+        from boscage.batches.growth.stochastic import grow_in_passes
 
-        check_numbers(self, job, lookahead=False)
+        check_compatible(criterion=job.criterion, splits=self)
         arrays, spread = grow_in_passes(self, job, passes, limits)
         return self._tree(arrays, job, spread)
 
@@ -181,7 +181,7 @@ class StochasticLinear(SplitFamily):
         numbers : NumberFacts, optional
             Range of the numbers of rows that are not in memory.
         """
-        from boscage.batches.numbers import NO_NUMBERS
+        from boscage.batches.passes import NO_NUMBERS
 
         return _core.stochastic_settings(
             job.native_target() if numbers is None else _core.Target(np.empty(0, np.int32), job.weight, job.n_classes),
@@ -230,9 +230,9 @@ def _native_rows(X: Any) -> Any:
 
 def _deviations(X: Any, job: Job) -> Floats:
     """Weighted standard deviation of each column: what importances are measured in."""
-    from boscage.batches.reduction import total
-    from boscage.batches.rows import Rows
-    from boscage.batches.stochastic import ColumnUnits, Moments
+    from boscage.batches.growth.stochastic import Moments
+    from boscage.batches.passes import ColumnUnits
+    from boscage.batches.reading import MemoryPasses
 
     if sparse.issparse(X):
         X = X.astype(np.float64)
@@ -243,11 +243,10 @@ def _deviations(X: Any, job: Job) -> Floats:
         _, variance = mean_variance_axis(X, axis=0, weights=job.data.weight)
         deviation = np.sqrt(np.asarray(variance, dtype=np.float64))
         return deviation / columns.unit if columns else deviation
-    rows = Rows(X, job.data.y, job.weight)
     weight = float(len(X)) if job.data.weight is None else float(job.data.weight.sum())
     low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
     columns = ColumnUnits.of(low, high, X.dtype)
-    return Moments.of(lambda asked: total(asked.sums(rows, 0, job.threads)), low, high, weight, columns).deviations
+    return Moments.of(MemoryPasses(X, job.data.y, job.weight, job.threads).sums, low, high, weight, columns).deviations
 
 
 class SplitSolution(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -35,7 +34,7 @@ AUTO_ONE_FOLD = 1_000_000
 @register("splits", "oblique")
 @register("splits", "wodt", l2=0.0, n_init=1, recut=False, scale="range")
 class WeightedOblique(ObliqueFamily):
-    r"""Linear tests whose direction minimises the entropy of two soft sides (WODT), with a penalty.
+    r"""Linear tests that minimise the weighted entropy of a soft split (WODT), with an L2 penalty.
 
     A row goes right with probability σ(θ·x + b) and left with σ(−θ·x − b). With the soft class weights
     :math:`W_R^k, W_L^k` and their sums :math:`W_R, W_L`, L-BFGS minimises from random starts
@@ -43,59 +42,59 @@ class WeightedOblique(ObliqueFamily):
     .. math:: E(\theta)/W + \frac{l_2}{2\sqrt{W}}\,\|\theta\|^2, \qquad
         E(\theta) = \sum_k W_R^k \log_2\frac{W_R}{W_R^k} + W_L^k \log_2\frac{W_L}{W_L^k}
 
-    over scaled columns (the penalty leaves the bias out). The hard test has the direction θ; its threshold is found
-    again under the tree's criterion, or stays at θ·x + b = 0. Tests are stored in the units of X.
+    over scaled columns (the bias is not penalised). The hard test has the direction θ; its threshold is chosen by the
+    tree's criterion, or stays at θ·x + b = 0. Tests are stored in the units of X.
 
-    ``splits="oblique"`` is this class with its defaults, the settings we recommend. ``splits="wodt"`` is the published
-    method: ``WeightedOblique(l2=0, n_init=1, recut=False, scale="range")``.
+    ``splits="oblique"`` is this class with its default settings, which are recommended. ``splits="wodt"`` is the
+    published method: ``WeightedOblique(l2=0, n_init=1, recut=False, scale="range")``.
 
     Parameters
     ----------
     l2 : float or "auto", default=0.03
-        Strength of the penalty, at least 0; 0 is the published form. More of it suits many similar columns, such as
+        Strength of the penalty, at least 0; 0 is the published form. Larger values suit many similar columns, such as
         pixels. "auto" chooses from 0, .01, .03, .1, .3, 1 and 3 by validation: see the notes.
     n_init : int, default=1
-        Random starts at each node, at least 1; the one with the best hard cut is kept.
+        Number of random starts at each node, at least 1; the one with the best hard test is kept.
     recut : bool, default=True
-        Whether the threshold is found again along the direction. False cuts where σ = ½, as published; where that
-        leaves a side empty or too small, the threshold is found again all the same.
+        Whether to choose the threshold along the direction by the criterion. False uses the published threshold, σ = ½,
+        unless it leaves a side empty or too small.
     max_iter : int, default=100
-        Largest number of L-BFGS steps of a start, at least 1.
+        Maximum number of L-BFGS steps per start, at least 1.
     tol : float, default=1e-5
-        A start ends when a step lowers the objective by less than this (bits per unit of weight).
+        L-BFGS stops when a step lowers the objective by less than this (in bits per unit of weight).
     sparsity_tolerance : float or None, default=None
-        None keeps all terms of a test. A number in [0, 1] drops small terms (the others are fitted again) while the
-        gain of the test under the criterion stays above (1 − this number) times that of all terms, so that tests
-        can be read: .1 often leaves a few terms of dozens.
+        A number in [0, 1] drops small terms and refits the others, as long as the gain of the test stays above (1 −
+        ``sparsity_tolerance``) times that of all terms. This makes tests readable: 0.1 often leaves a few of dozens of
+        terms. None keeps all terms.
     max_terms : int or None, default=None
-        Most columns of a test; None for no limit. The best test with so few columns is searched for: by backward
-        elimination, by forward selection and by exchanges, with the weights fitted again each time. Not with
+        Maximum number of columns in a test; None for no limit. The best such test is searched for by backward
+        elimination, forward selection and exchanges, refitting the weights each time. Cannot be combined with
         ``sparsity_tolerance``, ``lookahead``, ``max_bins`` or ``polish``.
     lookahead : bool, default=False
-        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refined together (up to 200 columns). It finds XOR, which no single test does.
+        Whether to search two levels at once where a single test gains little: pairs of hyperplanes are proposed from
+        second moments and optimised together (up to 200 columns). This finds XOR, which no single test can.
     max_bins : int or None, default=None
-        None tries every threshold along a direction. A number in [2, 65536] counts the projections θ·x of a node in
-        that many bins of about equal weight, then once more in as many bins around the best edge, and cuts at the best
-        edge of both. The search is then made of sums over rows alone. Needed in batches and with Dask, where it gives
-        the same tree as in memory; not with ``sparsity_tolerance`` or ``lookahead``.
+        None tries every threshold along a direction. A number in [2, 65536] divides the projections θ·x of a node into
+        that many bins of about equal weight, then the neighbourhood of the best edge into as many bins again, and uses
+        the best edge of both. Required in batches and with Dask, where it gives the same tree as in memory. Cannot be
+        combined with ``sparsity_tolerance`` or ``lookahead``.
     scale : {"standard", "range"}, default="standard"
         How columns are scaled during the search. "standard": mean 0 and standard deviation 1; starts have length 1 on
         average. "range": the range of the training rows becomes [−1, 1], as published; starts are drawn from N(0, 1).
     prune_bits : float or "auto", default=0.0
-        Bits of entropy that a split must save on the training rows, a row counting its weight; splits that save less
-        are pruned after growth (weakest-link pruning, whatever the criterion). 0 prunes nothing. "auto" chooses from
-        0, 2, 4, 8, 16 and 32 by validation: see the notes.
+        Bits of entropy that a split must save, summed over the weighted training rows; splits that save less are pruned
+        after growth (weakest-link pruning, for any criterion). 0 disables pruning. "auto" chooses from 0, 2, 4, 8, 16
+        and 32 by validation: see the notes.
 
     Notes
     -----
     **Validation.** Where ``l2`` or ``prune_bits`` is "auto", trees are grown on four fifths of the rows with each
-    penalty and pruned with each strength; the pair that is right on most of the weight held out (of numbers: with the
-    least squared error) is taken, of equal pairs the one with the smallest trees; then the tree is grown with it on
-    all rows. Five fifths are held out in turn, or only one where X has a million numbers or more. "auto" costs about
-    six times the work of one tree for ``prune_bits``, 25 times for ``l2`` and 35 times for both.
+    penalty and pruned with each strength; the pair with the highest weighted accuracy on the held-out rows (in
+    regression, the least squared error) is chosen, with ties going to the smallest trees. The final tree is grown with
+    it on all rows. Each fifth is held out in turn, or only one of them if X has a million values or more. "auto" costs
+    about six times the work of one tree for ``prune_bits``, 25 times for ``l2`` and 35 times for both.
 
-    Columns that are constant in a node get no weight there. Rows may be a CSR matrix: it is never made dense.
+    Columns that are constant in a node get no weight there. Sparse matrices are never made dense.
 
     References
     ----------
@@ -110,6 +109,8 @@ class WeightedOblique(ObliqueFamily):
     >>> bool(tree.score(X, y) > 0.97)
     True
     """
+
+    provides = frozenset({"cut", "hard", "linear tests", "squared error"})
 
     def __init__(
         self,
@@ -142,11 +143,6 @@ class WeightedOblique(ObliqueFamily):
         """Polishing gives every column a weight again."""
         return frozenset() if self.max_terms is None else frozenset({"tests as found"})
 
-    @property
-    def provides(self) -> frozenset[str]:  # type: ignore[override]
-        """Return what these settings can do for other parts: numbers need all rows of a node."""
-        return frozenset({"cut", "hard", "linear tests"} | ({"squared error"} if self.max_bins is None else set()))
-
     def check(self) -> None:
         """Refuse settings out of range."""
         super().check()
@@ -167,37 +163,41 @@ class WeightedOblique(ObliqueFamily):
             for name, without in (("sparsity_tolerance", None), ("lookahead", False), ("max_bins", None)):
                 if getattr(self, name) is not without:
                     raise IncompatibleParts(
-                        f"WeightedOblique.{name}={getattr(self, name)!r} does not go with max_terms={self.max_terms}. "
-                        f"Pass {name}={without}, or max_terms=None."
+                        f"WeightedOblique.{name}={getattr(self, name)!r} cannot be combined with "
+                        f"max_terms={self.max_terms}. Pass {name}={without}, or max_terms=None."
                     )
         if self.max_bins is not None:
             for name, without in (("sparsity_tolerance", None), ("lookahead", False)):
                 if getattr(self, name) is not without:
                     raise IncompatibleParts(
-                        f"WeightedOblique.{name}={getattr(self, name)!r} does not go with max_bins={self.max_bins}: "
-                        f"it needs more of the rows than sums. Pass {name}={without}, or max_bins=None."
+                        f"WeightedOblique.{name}={getattr(self, name)!r} cannot be combined with "
+                        f"max_bins={self.max_bins}: it needs more of the rows than sums. "
+                        f"Pass {name}={without}, or max_bins=None."
                     )
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree in the compiled core and prune it, with the settings that are given or found best."""
-        if job.data.is_regression and self.prune_bits != 0:
-            raise IncompatibleParts(
-                f"WeightedOblique.prune_bits={self.prune_bits!r} counts bits of entropy, and y holds numbers. Pass "
-                "prune_bits=0, and ccp_alpha to prune."
-            )
+        self._check_target(job)
         if "auto" in (self.l2, self.prune_bits):
             return self._validated(job).grow(job)
         tree = super().grow(job) if self.max_bins is None else self._grow_in_bins(job)
         return prune_bits(tree, float(self.prune_bits))
 
+    def _check_target(self, job: Job) -> None:
+        if job.data.is_regression and self.prune_bits != 0:
+            raise IncompatibleParts(
+                f"WeightedOblique.prune_bits={self.prune_bits!r} counts bits of entropy, and y holds numbers. Pass "
+                "prune_bits=0, and ccp_alpha to prune."
+            )
+
     def _grow_in_bins(self, job: Job) -> Tree:
         """Grow over rows in memory by the passes of `grow_in_passes`."""
-        from boscage.batches.oblique import MemoryPasses, grow_in_passes
+        from boscage.batches.growth.oblique import grow_in_passes
+        from boscage.batches.reading import MemoryPasses
 
         offset, codes, X = category_numbers(job.data)
         passes = MemoryPasses(X, job.data.y, job.weight, job.threads)
-        places = np.zeros(passes.n_rows, np.int32)
-        arrays = grow_in_passes(self, job, passes, passes.ranges(), lambda total: job.limits, places)
+        arrays = grow_in_passes(self, job, passes, passes.ranges(), lambda total: job.limits)
         return oblique_tree(arrays, job, offset, codes)
 
     def check_in_passes(self) -> None:
@@ -217,8 +217,9 @@ class WeightedOblique(ObliqueFamily):
 
     def grow_in_passes(self, job: Job, passes: Executor, limits: Callable[[float], Limits]) -> Tree:
         """Grow a tree over rows that are not in memory: two passes for the scaling, then one for each step."""
-        from boscage.batches.oblique import grow_in_passes
+        from boscage.batches.growth.oblique import grow_in_passes
 
+        self._check_target(job)
         ranges = passes.survey.low, passes.survey.high
         return prune_bits(oblique_tree(grow_in_passes(self, job, passes, ranges, limits), job), float(self.prune_bits))
 
@@ -236,8 +237,7 @@ class WeightedOblique(ObliqueFamily):
             is_test = fold == held_out
             if is_test.all() or not is_test.any():
                 continue
-            train, test = take_rows(job.data, ~is_test), take_rows(job.data, is_test)
-            part = replace(job, data=train, limits=job.limits.for_share(train.mass / job.data.mass))
+            part, test = job.of_rows(~is_test), take_rows(job.data, is_test)
             weight = np.ones(len(test.y)) if test.weight is None else test.weight
             for i, l2 in enumerate(penalties):
                 grown = self._with(l2=l2, prune_bits=0.0).grow(part)

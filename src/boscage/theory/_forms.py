@@ -39,5 +39,5 @@ def within(name: str, value: float, low: float, high: float) -> float:
     """Give a number that must lie in an interval, open below and closed above."""
     number = float(value)
     if not low < number <= high:
-        raise ValueError(f"{name}={value!r} is not allowed. Pass a number in ]{low:g}, {high:g}].")
+        raise ValueError(f"{name}={value!r} is not allowed. Pass a number in ({low:g}, {high:g}].")
     return number

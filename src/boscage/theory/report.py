@@ -161,7 +161,7 @@ def boosting_report(
     model: Any, X: Any = None, y: npt.ArrayLike | None = None, sample_weight: npt.ArrayLike | None = None, *,
     criterion: Any = None, gamma: float | None = None, form: str = "sharp",
 ) -> BoostingReport:  # fmt: skip
-    """Set what each split of a tree did beside what the theory promises.
+    """Compare what each split of a tree achieved with what the theory guarantees.
 
     For two classes a split's edge γ (see `node_edges`) promises a drop, and the smallest edge a curve that the
     potential stays under (`potential_bound`). For more classes LOMtree's J takes the place of the edge: it promises a

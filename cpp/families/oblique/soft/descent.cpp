@@ -8,6 +8,7 @@
 #include "base/index.hpp"
 #include "base/rng.hpp"
 #include "families/oblique/soft/soft_entropy.hpp"
+#include "grow/number_side.hpp"
 
 namespace boscage {
 
@@ -23,6 +24,9 @@ constexpr double kHeavy = 8;
 constexpr int kMostCuts = 3, kMostForbidden = 12;
 // A column whose variance is less than this share of its mean square does not vary: the rest is rounding.
 constexpr double kRelativeNoise = 1e-11;
+
+// Numbers of this much variance, in units of half their range squared, count as equal: sums say no more.
+constexpr double kNoVariance = 1e-15;
 
 double between(double low, double high, double share) { return low * (1 - share) + high * share; }
 
@@ -63,14 +67,24 @@ std::vector<double> mass_edges(std::span<const double> old, std::span<const doub
 
 NodeDescent::NodeDescent(const DescentFrame& frame, const Node& node)
     : frame_(frame), path_(node.path), weight_(node.weight), rows_(node.rows), all_classes_(node.sums.size()) {
-  for (size_t k = 0; k < all_classes_; ++k) {
-    if (!(node.sums[k] > 0)) continue;
-    present_.push_back(static_cast<int32_t>(k));
-    total_.push_back(node.sums[k]);
+  if (is_numbers()) {
+    total_.assign(node.sums.begin(), node.sums.end());
+    soft_ = SoftNumbers(total_.size() - 1);
+    soft_.all = weight_;
+    soft_.error = node.numbers->report;
+    for (size_t j = 0; j < soft_.outputs(); ++j) soft_.mean[j] = total_[j + 1];
+    soft_.finish();
+    factor_.assign(2 * soft_.outputs(), 0.0);
+  } else {
+    for (size_t k = 0; k < all_classes_; ++k) {
+      if (!(node.sums[k] > 0)) continue;
+      present_.push_back(static_cast<int32_t>(k));
+      total_.push_back(node.sums[k]);
+    }
+    potential_ = visit_classes([&](const auto& g) { return g.total(total_.data(), static_cast<int>(total_.size())); },
+                               frame.criterion);
+    factor_.assign(total_.size(), 0.0);
   }
-  potential_ = visit_classes([&](const auto& g) { return g.total(total_.data(), static_cast<int>(total_.size())); },
-                             frame.criterion);
-  factor_.assign(total_.size(), 0.0);
   for (size_t j = 0; j < frame.columns(); ++j)
     if (frame.scaling.inverse[j] > 0) columns_.push_back(j);
   begin_starts();
@@ -78,6 +92,7 @@ NodeDescent::NodeDescent(const DescentFrame& frame, const Node& node)
 
 ObliqueLeaf NodeDescent::leaf() const {
   ObliqueLeaf leaf;
+  if (is_numbers()) return leaf;
   leaf.number.assign(all_classes_, -1);
   leaf.classes = static_cast<int32_t>(present_.size());
   for (size_t c = 0; c < present_.size(); ++c) leaf.number[to_size(present_[c])] = static_cast<int32_t>(c);
@@ -100,8 +115,8 @@ void NodeDescent::ask(int32_t leaf, std::vector<ObliqueTask>& tasks) const {
 }
 
 size_t NodeDescent::answer_size(const Start& start) const {
-  if (start.step == Step::descend) return total_.size() * (frame_.columns() + 3);
-  return start.count.bins() * (start.step == Step::mass ? 1 : total_.size() + 1);
+  if (start.step == Step::descend) return factor_.size() * (frame_.columns() + 3);
+  return start.count.bins() * (start.step == Step::mass ? 1 : total_.size() + (is_numbers() ? 2 : 1));
 }
 
 void NodeDescent::tell(std::span<const double> sums) {
@@ -187,7 +202,7 @@ std::vector<double> NodeDescent::spread_out(std::span<const double> theta) const
 }
 
 void NodeDescent::tell_sides(Start& start, const double* sums) {
-  const size_t classes = total_.size(), d = frame_.columns(), width = d + 3, size = columns_.size();
+  const size_t classes = factor_.size(), d = frame_.columns(), width = d + 3, size = columns_.size();
   std::vector<double>& sides = scratch_;
   sides.clear();
   for (size_t c = 0; c < classes; ++c) sides.insert(sides.end(), {sums[c * width], sums[c * width + 1]});
@@ -195,7 +210,9 @@ void NodeDescent::tell_sides(Start& start, const double* sums) {
   const double penalty = frame_.options.l2 / std::sqrt(weight_);
   double squares = 0;
   for (size_t j = 0; j < size; ++j) squares += theta[j] * theta[j];
-  start.optimiser.tell_value(entropy_of_sides(sides.data(), weight_, factor_) + 0.5 * penalty * squares);
+  const double left =
+      is_numbers() ? error_of_sides(sides.data(), soft_, factor_) : entropy_of_sides(sides.data(), weight_, factor_);
+  start.optimiser.tell_value(left + 0.5 * penalty * squares);
   if (start.optimiser.need() == Lbfgs::Need::gradient) {
     gradient_.assign(size + 1, 0.0);
     for (size_t c = 0; c < classes; ++c) {
@@ -262,30 +279,63 @@ void NodeDescent::zoom(Start& start, double low, double high) {
   wait_for(start, Wanted::cut, even_edges(low, high, to_size(frame_.options.bins)), Step::zoom);
 }
 
-// The test with the first `left_bins` bins on the left; kept if it is not worse than the one that is known.
-bool NodeDescent::measure(Start& start, const double* sums, size_t left_bins, double threshold) {
+void NodeDescent::sum_sides(const Start& start, const double* sums, size_t left_bins, MeasuredTest& measured) const {
   const size_t classes = total_.size(), bins = start.count.bins();
   const double* counts = sums + bins * classes;
-  MeasuredTest measured;
+  if (is_numbers()) {
+    NumberSums sides[2] = {NumberSums(soft_.outputs()), NumberSums(soft_.outputs())};
+    for (size_t bin = 0; bin < bins; ++bin) {
+      NumberSums& side = sides[bin >= left_bins];
+      side.rows += static_cast<int64_t>(counts[bin]);
+      side.report += counts[bins + bin];
+      for (size_t k = 0; k < classes; ++k) side.sums[k] += sums[bin * classes + k];
+    }
+    for (const bool is_right : {false, true}) {
+      const NumberSums& found = sides[is_right];
+      const double weight = found.sums[0];
+      if (!(weight > 0)) continue;
+      const bool is_constant =
+          SquaredError{}.total(found.sums.data(), static_cast<int>(classes), found.report) <= kNoVariance * weight;
+      Side& side = is_right ? measured.right : measured.left;
+      sides[is_right].outputs = frame_.numbers->outputs;
+      side = number_side(std::move(sides[is_right]), frame_.numbers->grid);
+      if (!is_constant) continue;
+      for (OutputFacts& output : side.numbers->outputs) output.low = output.high = output.value;
+    }
+    return;
+  }
   for (Side* side : {&measured.left, &measured.right}) side->sums.assign(all_classes_, 0.0);
   for (size_t bin = 0; bin < bins; ++bin) {
     Side& side = bin < left_bins ? measured.left : measured.right;
     side.rows += static_cast<int64_t>(counts[bin]);
     for (size_t c = 0; c < classes; ++c) side.sums[to_size(present_[c])] += sums[bin * classes + c];
   }
+}
+
+// The test with the first `left_bins` bins on the left; kept if it is not worse than the one that is known.
+bool NodeDescent::measure(Start& start, const double* sums, size_t left_bins, double threshold) {
+  MeasuredTest measured;
+  sum_sides(start, sums, left_bins, measured);
   const Limits& limits = frame_.limits;
   for (const Side* side : {&measured.left, &measured.right}) {
-    const double weight = std::accumulate(side->sums.begin(), side->sums.end(), 0.0);
+    const double weight = side->weight();
     if (side->rows < std::max<int64_t>(1, limits.min_samples_leaf) || weight < limits.min_weight_leaf) return false;
   }
   const double *right = measured.right.sums.data(), *left = measured.left.sums.data();
-  visit_classes(
-      [&](const auto& g) {
-        measured.gain = g.gain(right, left, static_cast<int>(all_classes_));
-        measured.drop = g.drop(right, left, static_cast<int>(all_classes_));
-      },
-      frame_.criterion);
-  if (measured.gain <= 1e-13 * potential_) measured.gain = 0;
+  const auto size = static_cast<int>(all_classes_);
+  if (is_numbers()) {
+    measured.gain = SquaredError{}.gain(right, left, size);
+    if (measured.gain <= SquaredError{}.noise(total_.data(), size)) measured.gain = 0;
+    measured.drop = measured.gain;
+  } else {
+    visit_classes(
+        [&](const auto& g) {
+          measured.gain = g.gain(right, left, size);
+          measured.drop = g.drop(right, left, size);
+        },
+        frame_.criterion);
+    if (measured.gain <= 1e-13 * potential_) measured.gain = 0;
+  }
   if (start.has_test && measured.gain < start.best.gain) return true;
   measured.test.feature = kLinear;
   measured.test.threshold = threshold;
@@ -293,6 +343,15 @@ bool NodeDescent::measure(Start& start, const double* sums, size_t left_bins, do
   start.best = std::move(measured);
   start.has_test = true;
   return true;
+}
+
+// Does a bin hold rows that a test could tell apart?
+bool NodeDescent::is_mixed(const Start& start, const double* sums, size_t bin) const {
+  const size_t classes = total_.size(), bins = start.count.bins();
+  const double* here = sums + bin * classes;
+  if (!is_numbers()) return std::count_if(here, here + classes, [](double w) { return w > 0; }) > 1;
+  const double report = sums[bins * (classes + 1) + bin];
+  return here[0] > 0 && SquaredError{}.total(here, static_cast<int>(classes), report) > kNoVariance * here[0];
 }
 
 void NodeDescent::tell_half(Start& start, const double* sums) {
@@ -313,10 +372,16 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
   view.rows = rows_;
   view.min_samples_leaf = frame_.limits.min_samples_leaf;
   view.min_weight_leaf = frame_.limits.min_weight_leaf;
-  view.noise = 1e-13 * potential_;
   const Groups groups{{sums, bins * classes}, rows};
-  const Best best = visit_classes(
-      [&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); }, frame_.criterion);
+  Best best;
+  if (is_numbers()) {
+    view.noise = SquaredError{}.noise(total_.data(), static_cast<int>(classes));
+    best = scan_groups(SquaredError{}, groups, {}, view, boscage::Start{}, scratch_);
+  } else {
+    view.noise = 1e-13 * potential_;
+    best = visit_classes([&](const auto& g) { return scan_groups(g, groups, {}, view, boscage::Start{}, scratch_); },
+                         frame_.criterion);
+  }
   const bool is_zoomed = start.step == Step::zoom;
   start.step = Step::done;
   double low = 0, high = 0;  // of the bins beside the best edge
@@ -336,9 +401,8 @@ void NodeDescent::tell_cut(Start& start, const double* sums) {
   bool is_heavy = false;
   for (size_t bin = 0; bin < bins; ++bin) {
     const std::span<const double> here{sums + bin * classes, classes};
-    mass[bin] = std::accumulate(here.begin(), here.end(), 0.0);
-    const bool is_mixed = std::count_if(here.begin(), here.end(), [](double w) { return w > 0; }) > 1;
-    is_heavy |= is_mixed && mass[bin] * static_cast<double>(frame_.options.bins) > kHeavy * weight_;
+    mass[bin] = is_numbers() ? here.front() : std::accumulate(here.begin(), here.end(), 0.0);
+    is_heavy |= is_mixed(start, sums, bin) && mass[bin] * static_cast<double>(frame_.options.bins) > kHeavy * weight_;
   }
   ++start.cuts;
   if (start.cuts < (start.has_test ? (is_heavy ? kMostCuts : 0) : kMostForbidden)) return cut_evenly(start, mass);

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "criteria/criteria.hpp"
 #include "families/oblique/column_scale.hpp"
 #include "families/oblique/pass.hpp"
+#include "grow/cut.hpp"
 #include "grow/growth.hpp"
 #include "grow/scan.hpp"
 #include "numeric/lbfgs.hpp"
@@ -36,6 +38,7 @@ struct DescentFrame {
   AnyCriterion criterion;
   Limits limits;
   DescentOptions options;
+  std::shared_ptr<const NumberFacts> numbers = nullptr;  // range and units of all numbers; nothing for classes
 
   size_t columns() const { return low.size(); }
 };
@@ -44,6 +47,7 @@ class NodeDescent {
  public:
   NodeDescent(const DescentFrame& frame, const Node& node);
 
+  bool is_numbers() const { return frame_.numbers != nullptr; }
   bool is_done() const { return phase_ == Phase::done; }
   // The node as a pass sees it, but for its place.
   ObliqueLeaf leaf() const;
@@ -79,6 +83,8 @@ class NodeDescent {
   void tell_half(Start& start, const double* sums);
   void tell_cut(Start& start, const double* sums);
   bool measure(Start& start, const double* sums, size_t left_bins, double threshold);
+  void sum_sides(const Start& start, const double* sums, size_t left_bins, MeasuredTest& measured) const;
+  bool is_mixed(const Start& start, const double* sums, size_t bin) const;
   std::vector<double> spread_out(std::span<const double> theta) const;
   size_t answer_size(const Start& start) const;
 
@@ -89,7 +95,8 @@ class NodeDescent {
   int64_t rows_;
   size_t all_classes_;
   std::vector<int32_t> present_;
-  std::vector<double> total_;    // weight of each class present
+  std::vector<double> total_;    // weight of each class present; of numbers the weight and the sum of each output
+  SoftNumbers soft_;             // of numbers: means and error of the node
   std::vector<size_t> columns_;  // those that vary here
   std::vector<Start> starts_;
   std::vector<double> factor_, gradient_, scratch_;

@@ -49,14 +49,19 @@ double entropy_of_sides(const double* sums, double all, std::vector<double>& fac
 double error_of_sides(const double* sums, const SoftNumbers& numbers, std::vector<double>& factor) {
   constexpr double kFloor = 1e-300;
   const double right = std::max(sums[0] + sums[2], kFloor), left = std::max(sums[1] + sums[3], kFloor);
-  // Means of the sides about that of the node.
-  const double at_right = (sums[2] - sums[0]) / right - numbers.mean;
-  const double at_left = (sums[3] - sums[1]) / left - numbers.mean;
-  for (size_t c = 0; c < 2; ++c) {
-    const double distance = (c == 0 ? -1.0 : 1.0) - numbers.mean;
-    factor[c] = -(at_right - at_left) * (2 * distance - at_right - at_left) / numbers.error;
+  double explained = 0;
+  for (size_t j = 0; j < numbers.outputs(); ++j) {
+    const double* pair = sums + 4 * j;
+    // Means of the sides about that of the node.
+    const double at_right = (pair[2] - pair[0]) / right - numbers.mean[j];
+    const double at_left = (pair[3] - pair[1]) / left - numbers.mean[j];
+    for (size_t c = 0; c < 2; ++c) {
+      const double distance = (c == 0 ? -1.0 : 1.0) - numbers.mean[j];
+      factor[2 * j + c] = -(at_right - at_left) * (2 * distance - at_right - at_left) / numbers.error;
+    }
+    explained += right * at_right * at_right + left * at_left * at_left;
   }
-  return 1 - (right * at_right * at_right + left * at_left * at_left) / numbers.error;
+  return 1 - explained / numbers.error;
 }
 
 template <class T>
@@ -71,8 +76,10 @@ SoftEntropy<T>::SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> ro
       numbers_(numbers) {
   const auto filled = to_size(tile.groups() * kLanes);
   if (numbers_ != nullptr) {
-    share_.assign(filled, 0.0);
-    std::copy(numbers_->share.begin(), numbers_->share.end(), share_.begin());
+    share_.assign(numbers_->outputs() * filled, 0.0);
+    for (size_t j = 0; j < numbers_->outputs(); ++j)
+      std::copy(numbers_->share[j].begin(), numbers_->share[j].end(),
+                share_.begin() + static_cast<std::ptrdiff_t>(j * filled));
   }
   label_.assign(filled, rows.empty() ? 0 : rows.back().label);
   weight_.assign(filled, 0.0);
@@ -94,8 +101,9 @@ bool is_large_tile(int64_t rows, int64_t columns, int classes) {
 
 template <class T>
 BlockRows SoftEntropy<T>::block_rows(int64_t first) {
-  return {weight_.data() + first * kLanes, label_.data() + first * kLanes, slope_.data() + first * kLanes,
-          numbers_ == nullptr ? nullptr : share_.data() + first * kLanes};
+  return {weight_.data() + first * kLanes, label_.data() + first * kLanes,
+          slope_.data() + first * kLanes,  numbers_ == nullptr ? nullptr : share_.data() + first * kLanes,
+          tile_.groups() * kLanes,         numbers_ == nullptr ? 0 : static_cast<int>(numbers_->outputs())};
 }
 
 template <class T>

@@ -26,8 +26,8 @@ bool is_large_tile(int64_t rows, int64_t columns, int classes);
 template <class T>
 class SoftEntropy {
  public:
-  // `rows` are the tile's rows in order, classes numbered 0 .. classes - 1; of numbers (two classes, tiles of double
-  // precision) `numbers` says where they lie.
+  // `rows` are the tile's rows in order, classes numbered 0 .. classes - 1; of numbers (two classes for each output,
+  // tiles of double precision) `numbers` says where they lie.
   SoftEntropy(const Tile<T>& tile, std::span<const WeightedRow> rows, int classes, double l2, Pool* pool,
               const Control& control, const SoftNumbers* numbers = nullptr);
 
@@ -65,7 +65,7 @@ class SoftEntropy {
 double entropy_of_sides(const double* sums, double all, std::vector<double>& factor);
 
 // Of numbers: what two sides leave of the node's squared error, as a share of it; `factor` as above, of rows that lie
-// wholly in the first and in the second class.
+// wholly in each class: two for each output.
 double error_of_sides(const double* sums, const SoftNumbers& numbers, std::vector<double>& factor);
 
 // s(z) and s(-z), eight at a time: within 1e-14 of the exact ones, relative. For tests.

@@ -33,7 +33,7 @@ BOSCAGE_INLINE void scores(const float* group, int64_t columns, const float* the
   int64_t at = 0;
   while (at + kLine <= stride) {
     const int64_t end = std::min(stride - stride % kLine, at + kRun * kLanes);
-    TwoSingles part[Count] = {};
+    TwoSingles part[to_size(Count)] = {};
     for (; at < end; at += kLine)
       for (int g = 0; g < Count; ++g) part[g] += load_two(theta + at) * load_two(group + g * stride + at);
     for (int g = 0; g < Count; ++g) z[g] += __builtin_convertvector(low(part[g]) + high(part[g]), Lanes);
@@ -55,18 +55,22 @@ BOSCAGE_INLINE Sides weighted_sides(Lanes z, const BlockRows& rows, int64_t firs
 BOSCAGE_INLINE void add_group_sides(Lanes z, const BlockRows& rows, int64_t first, bool two_classes, double* sums) {
   const auto [right, left] = weighted_sides(z, rows, first);
   const uint32_t* label = rows.label + first;
+  const auto add_pair = [&](Lanes second, double* pair) {
+    const Lanes one = 1.0 - second;
+    store(pair, load(pair) + right * one);
+    store(pair + 8, load(pair + 8) + left * one);
+    store(pair + 16, load(pair + 16) + right * second);
+    store(pair + 24, load(pair + 24) + left * second);
+  };
+  if (rows.share != nullptr) {
+    for (int j = 0; j < rows.outputs; ++j)
+      add_pair(load(rows.share + j * rows.share_stride + first), sums + 4 * kLanes * j);
+    return;
+  }
   if (two_classes) {
     Lanes second;
-    if (rows.share != nullptr)
-      second = load(rows.share + first);
-    else
-      for (int lane = 0; lane < kLanes; ++lane) second[lane] = label[lane];
-    const Lanes one = 1.0 - second;
-    store(sums, load(sums) + right * one);
-    store(sums + 8, load(sums + 8) + left * one);
-    store(sums + 16, load(sums + 16) + right * second);
-    store(sums + 24, load(sums + 24) + left * second);
-    return;
+    for (int lane = 0; lane < kLanes; ++lane) second[lane] = label[lane];
+    return add_pair(second, sums);
   }
   for (int lane = 0; lane < kLanes; ++lane) {
     double* place = sums + label[lane] * 2 * kLanes + lane;
@@ -110,16 +114,18 @@ BOSCAGE_INLINE void add_products(const float* group, int64_t columns, Lanes c, d
 }
 
 template <int Count>
-BOSCAGE_INLINE void add_gradient(const double* group, int64_t columns, const double* slope, const uint32_t* label,
-                                 const double* share, const double* factor, double* sums) {
-  Lanes c[Count];
+BOSCAGE_INLINE void add_gradient(const double* group, int64_t columns, const BlockRows& rows, int64_t first,
+                                 const double* factor, double* sums) {
+  Lanes c[to_size(Count)];
   for (int g = 0; g < Count; ++g) {
-    Lanes by_class;
-    if (share != nullptr)
-      by_class = factor[0] + load(share + g * kLanes) * (factor[1] - factor[0]);
+    const int64_t at = first + g * kLanes;
+    Lanes by_class{};
+    if (rows.share != nullptr)
+      for (int j = 0; j < rows.outputs; ++j)
+        by_class += factor[2 * j] + load(rows.share + j * rows.share_stride + at) * (factor[2 * j + 1] - factor[2 * j]);
     else
-      for (int lane = 0; lane < kLanes; ++lane) by_class[lane] = factor[label[g * kLanes + lane]];
-    c[g] = load(slope + g * kLanes) * by_class;
+      for (int lane = 0; lane < kLanes; ++lane) by_class[lane] = factor[rows.label[at + lane]];
+    c[g] = load(rows.slope + at) * by_class;
   }
   add_products<Count>(group, columns, c, sums);
 }
@@ -227,16 +233,10 @@ BOSCAGE_CLONES void add_sides(const BlockTile<double>& tile, const double* theta
 BOSCAGE_CLONES void add_gradients(const BlockTile<double>& tile, const BlockRows& rows, const double* factor,
                                   double* sums) {
   const auto& [values, groups, columns] = tile;
-  const double* slope = rows.slope;
-  const uint32_t* label = rows.label;
-  const auto share = [&](int64_t group) { return rows.share == nullptr ? nullptr : rows.share + group * kLanes; };
   int64_t g = 0;
   for (; g + kTogether <= groups; g += kTogether)
-    add_gradient<kTogether>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, share(g),
-                            factor, sums);
-  for (; g < groups; ++g)
-    add_gradient<1>(values + g * kLanes * columns, columns, slope + g * kLanes, label + g * kLanes, share(g), factor,
-                    sums);
+    add_gradient<kTogether>(values + g * kLanes * columns, columns, rows, g * kLanes, factor, sums);
+  for (; g < groups; ++g) add_gradient<1>(values + g * kLanes * columns, columns, rows, g * kLanes, factor, sums);
 }
 
 namespace {

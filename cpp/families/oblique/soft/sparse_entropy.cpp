@@ -56,11 +56,14 @@ double SparseEntropy::value(std::span<const double> theta) {
       sums[2 * label] += right;
       sums[2 * label + 1] += left;
     } else {
-      const double share = numbers_->share[i];
-      sums[0] += right * (1 - share);
-      sums[1] += left * (1 - share);
-      sums[2] += right * share;
-      sums[3] += left * share;
+      for (size_t j = 0; j < numbers_->outputs(); ++j) {
+        const double share = numbers_->share[j][i];
+        double* pair = sums.data() + 4 * j;
+        pair[0] += right * (1 - share);
+        pair[1] += left * (1 - share);
+        pair[2] += right * share;
+        pair[3] += left * share;
+      }
     }
     slope_[i] = weight * large * small;
   }

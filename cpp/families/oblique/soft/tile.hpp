@@ -19,10 +19,10 @@
 namespace boscage {
 
 // A group in single precision, of all columns of rows that lie in one piece.
-void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const HalfScaling& half,
-                float* out);
-void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns, const HalfScaling& half,
-                float* out);
+BOSCAGE_CLONED void fill_group(const float* X, int64_t row_stride, const uint32_t* rows, int64_t columns,
+                               const HalfScaling& half, float* out);
+BOSCAGE_CLONED void fill_group(const double* X, int64_t row_stride, const uint32_t* rows, int64_t columns,
+                               const HalfScaling& half, float* out);
 
 template <class T>
 class Tile {

@@ -46,11 +46,9 @@ std::span<const double> TwoLevels::gradient() {
 }
 
 double SoftLeaves::value(std::span<const double> theta) {
-  constexpr double kFloor = 1e-300;
   score(theta);
-  const auto classes = to_size(node_.classes());
-  std::array<std::vector<double>, 4> sums;
-  for (auto& leaf : sums) leaf.assign(classes, 0.0);
+  std::array<std::vector<double>, 4> sums;  // by class, or the weight and then the outputs
+  for (auto& leaf : sums) leaf.assign(node_.total().size(), 0.0);
   for (size_t t = 0; t < 3; ++t) {
     right_[t].resize(z_[t].size());
     left_[t].resize(z_[t].size());
@@ -61,37 +59,76 @@ double SoftLeaves::value(std::span<const double> theta) {
     }
   }
   for (size_t i = 0; i < rows().size(); ++i) {
+    const double reach[4] = {left_[0][i] * left_[1][i], left_[0][i] * right_[1][i], right_[0][i] * left_[2][i],
+                             right_[0][i] * right_[2][i]};
     const auto [weight, label] = rows()[i];
-    const double to_left = weight * left_[0][i], to_right = weight * right_[0][i];
-    sums[0][label] += to_left * left_[1][i];
-    sums[1][label] += to_left * right_[1][i];
-    sums[2][label] += to_right * left_[2][i];
-    sums[3][label] += to_right * right_[2][i];
+    for (size_t leaf = 0; leaf < 4; ++leaf) {
+      if (!node_.is_numbers()) {
+        sums[leaf][label] += weight * reach[leaf];
+        continue;
+      }
+      const auto values = node_.sums_of(i);
+      for (size_t k = 0; k < values.size(); ++k) sums[leaf][k] += reach[leaf] * values[k];
+    }
   }
+  return node_.is_numbers() ? error(sums) : entropy(sums);
+}
+
+double SoftLeaves::entropy(const std::array<std::vector<double>, 4>& sums) {
+  constexpr double kFloor = 1e-300;
   double total = 0;
   for (size_t leaf = 0; leaf < 4; ++leaf) {
     double all = 0;
     for (const double w : sums[leaf]) all += w;
-    bits_[leaf].resize(classes);
-    for (size_t c = 0; c < classes; ++c) {
-      bits_[leaf][c] = std::log2(std::max(all, kFloor) / std::max(sums[leaf][c], kFloor));
-      total += sums[leaf][c] * bits_[leaf][c];
+    at_[leaf].resize(sums[leaf].size());
+    for (size_t c = 0; c < sums[leaf].size(); ++c) {
+      at_[leaf][c] = std::log2(std::max(all, kFloor) / std::max(sums[leaf][c], kFloor));
+      total += sums[leaf][c] * at_[leaf][c];
     }
   }
   return total / node_.weight();
 }
 
+// The node's error less that between the leaves.
+double SoftLeaves::error(const std::array<std::vector<double>, 4>& sums) {
+  constexpr double kFloor = 1e-300;
+  const SoftNumbers& numbers = *node_.soft_numbers();
+  double explained = 0;
+  for (size_t leaf = 0; leaf < 4; ++leaf) {
+    const double weight = std::max(sums[leaf][0], kFloor);
+    at_[leaf].resize(numbers.outputs());
+    for (size_t j = 0; j < numbers.outputs(); ++j) {
+      at_[leaf][j] = sums[leaf][j + 1] / weight;
+      const double distance = at_[leaf][j] - numbers.mean[j];
+      explained += weight * distance * distance;
+    }
+  }
+  return 1 - explained / numbers.error;
+}
+
+double SoftLeaves::cost(size_t leaf, size_t row) const {
+  if (!node_.is_numbers()) return at_[leaf][rows()[row].label];
+  const SoftNumbers& numbers = *node_.soft_numbers();
+  double squares = 0;
+  for (size_t j = 0; j < numbers.outputs(); ++j) {
+    const double distance = numbers.value(row, j) - at_[leaf][j];
+    squares += distance * distance;
+  }
+  return squares * node_.weight() / numbers.error;
+}
+
 void SoftLeaves::pull_rows() {
   for (auto& pull : pull_) pull.resize(rows().size());
   for (size_t i = 0; i < rows().size(); ++i) {
-    const auto [weight, label] = rows()[i];
-    const double in_left = left_[1][i] * bits_[0][label] + right_[1][i] * bits_[1][label];
-    const double in_right = left_[2][i] * bits_[2][label] + right_[2][i] * bits_[3][label];
+    const double weight = rows()[i].weight;
+    const double costs[4] = {cost(0, i), cost(1, i), cost(2, i), cost(3, i)};
+    const double in_left = left_[1][i] * costs[0] + right_[1][i] * costs[1];
+    const double in_right = left_[2][i] * costs[2] + right_[2][i] * costs[3];
     const double slope[3] = {right_[0][i] * left_[0][i], left_[0][i] * right_[1][i] * left_[1][i],
                              right_[0][i] * right_[2][i] * left_[2][i]};
     pull_[0][i] = weight * slope[0] * (in_right - in_left);
-    pull_[1][i] = weight * slope[1] * (bits_[1][label] - bits_[0][label]);
-    pull_[2][i] = weight * slope[2] * (bits_[3][label] - bits_[2][label]);
+    pull_[1][i] = weight * slope[1] * (costs[1] - costs[0]);
+    pull_[2][i] = weight * slope[2] * (costs[3] - costs[2]);
   }
 }
 

@@ -1,9 +1,10 @@
 // Three soft tests at once, a node's and its children's: what is left in their four leaves, and the gradient.
 //
 // A row goes right with probability s(z) at each of the three. SoftLeaves: the entropy (bits per unit of weight) of the
-// four soft leaves, as WODT has it for two. LabelledLeaves: the log-loss when each leaf answers with one class; unlike
-// the entropy it pulls at rows that lie far on the wrong side, so that it ends without error where that is possible.
-// Points are root, left child, right child one after the other, each with its bias last.
+// four soft leaves, as WODT has it for two; of numbers their squared error as a share of the node's. LabelledLeaves:
+// the log-loss when each leaf answers with one class; unlike the entropy it pulls at rows that lie far on the wrong
+// side, so that it ends without error where that is possible. Points are root, left child, right child one after the
+// other, each with its bias last.
 #pragma once
 
 #include <array>
@@ -42,9 +43,13 @@ class SoftLeaves : public TwoLevels {
 
  private:
   void pull_rows() override;
+  double entropy(const std::array<std::vector<double>, 4>& sums);
+  double error(const std::array<std::vector<double>, 4>& sums);
+  // What a unit of weight costs that a row has in a leaf.
+  double cost(size_t leaf, size_t row) const;
 
   std::array<std::vector<double>, 3> right_, left_;
-  std::array<std::vector<double>, 4> bits_;  // of each leaf by class: what a unit of its weight costs
+  std::array<std::vector<double>, 4> at_;  // of each leaf: the bits of every class, or the means of the outputs
 };
 
 class LabelledLeaves : public TwoLevels {

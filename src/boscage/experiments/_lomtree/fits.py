@@ -53,11 +53,13 @@ def criteria(shares: Floats) -> dict[str, Floats]:
     }
 
 
-@cache
 def _loaded(name: str) -> tuple[Any, Any, int | None] | None:
     """Rows, labels and the number of training rows of the given cut; None if the data set is not at hand."""
-    if name not in list_datasets():
-        return None
+    return _read(name) if name in list_datasets() else None
+
+
+@cache
+def _read(name: str) -> tuple[Any, Any, int | None]:
     data = load_dataset(name)
     return data.X.astype(np.float32), np.asarray(data.y), data.n_train
 

@@ -91,6 +91,8 @@ def _average(graph: GraphWriter, model: Exported, rows: _Rows) -> str:
         total = graph.op("Add", total, found) if total else found
     graph.prefix = ""
     mean = total if len(model.trees) == 1 else graph.op("Div", total, graph.number(float(len(model.trees))))
+    if model.geometric:
+        return graph.op("Softmax", graph.op("Mul", mean, graph.number(model.exponent)), axis=1)
     if model.exponent == 1:
         return mean
     raised = graph.op("Pow", mean, graph.number(model.exponent))
