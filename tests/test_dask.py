@@ -23,7 +23,7 @@ from distributed import futures_of, wait  # noqa: E402
 from distributed.utils import get_mp_context  # noqa: E402
 
 import boscage.dask as boscage_dask  # noqa: E402
-from boscage.batches.partitions import to_loaders, to_partitions  # noqa: E402
+from boscage.batches.partitions import homes_of, in_memory, to_loaders, to_partitions  # noqa: E402
 from boscage.dask import ClusterError, TopDownTreeClassifier, _cluster  # noqa: E402
 from boscage.dask._passes import ClusterPasses  # noqa: E402
 
@@ -310,34 +310,47 @@ def test_rows_between_groups_are_sent_once_for_the_same_groups(client, data, exp
 
 @pytest.mark.parametrize("trouble", ["none", "out of reach", "lost"])
 def test_rows_held_by_workers_are_asked_for_directly_while_that_works(cluster, data, expected, trouble, monkeypatch):
-    """Passes that go wrong are made again as tasks, and so is every pass after them."""
+    """Passes that go wrong are made again as tasks."""
     scale(cluster, 2)
     client = cluster[1]
-    answered = []
+    answered, asked = [], []
     ask = _cluster.Cluster._ask
 
-    def watched(self, *arguments):
-        answers = ask(self, *arguments)
+    def watched(self, task, question, groups, homes):
+        asked.append(homes)
+        answers = ask(self, task, question, groups, homes)
         answered.append(answers is not None)
         return answers
 
     def kill():
-        client.run(os._exit, 1, workers=[next(iter(client.nthreads()))], on_error="ignore")
+        client.run(os._exit, 1, workers=asked[-1][:1], on_error="ignore")
 
+    kept = held_whole(client, collections(data, [3000, 6000, 9000]))
     monkeypatch.setattr(_cluster.Cluster, "_ask", watched)
     monkeypatch.setattr(_cluster, "_CONNECT_SECONDS", 60.0)  # a busy machine may be slow to answer
     if trouble == "out of reach":
         monkeypatch.setattr(_cluster.Cluster, "_reaches", lambda self, home: False)
-    kept = dask.persist(*collections(data, [3000, 6000, 9000]))
-    wait(kept)
     at_pass(monkeypatch, {4: kill if trouble == "lost" else lambda: None})
-    assert saved(fit(kept)) == expected
-    assert len(answered) > 3
-    if trouble in ("none", "out of reach"):
-        assert set(answered) == {trouble == "none"}
+    tree = fit(kept)
+    assert saved(tree) == expected
+    passes = tree.reading_.passes
+    if trouble == "lost":
+        assert answered[:3] == [True] * 3
+        assert answered.count(True) < passes
     else:
-        assert answered[0]
-        assert not answered[-1]
+        assert answered == [trouble == "none"] * passes
+
+
+def held_whole(client, collected):
+    """Persist collections so that one worker holds all of each partition: a fit brings the pieces together."""
+    kept = dask.persist(*collected)
+    wait(kept)
+    held = in_memory(to_loaders(to_partitions(*kept)))
+    limit = time.monotonic() + 100
+    while not homes_of(client, held)[1]:
+        assert time.monotonic() < limit, "the partitions stay in pieces"
+        fit(kept)
+    return kept
 
 
 def test_a_worker_that_does_not_hold_a_partition_says_so(client, data):
