@@ -71,6 +71,18 @@ class Executor(SumExecutor, Protocol):
         """See `moderate_exponent`."""
 
 
+class FitExecutor(Executor, Protocol):
+    """An executor that an estimator is fitted with."""
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights other than 1."""
+
+    @property
+    def reading(self) -> Reading:
+        """What has been read so far."""
+
+
 class BatchPasses:
     """Passes over a source; each reads all of it once.
 
