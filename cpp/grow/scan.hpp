@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,8 +24,9 @@ namespace boscage {
 template <class Rows>
 struct ClassRows {
   using Target = Classes;
+  // Of two classes, numbered 0 and 1; a branch would be guessed wrong half of the time.
   double second(uint32_t row, std::span<const uint32_t> local, double w) const {
-    return local[rows().label(row)] ? w : 0.0;
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(w) & -uint64_t{local[rows().label(row)]});
   }
   static void pair(double weight, double second, double* sums) { sums[0] = weight - second, sums[1] = second; }
   void add(uint32_t row, std::span<const uint32_t> local, double* sums) const {
@@ -131,6 +133,25 @@ struct Start {
 
 namespace detail {
 
+// Cuts between so many neighbouring rows are looked at side by side.
+constexpr int64_t kCutsAtOnce = 64;
+
+// Gains of cuts with these sums on the left; whether one of them is above `best`.
+template <class Rows, class Criterion>
+bool pair_gains(const Criterion& criterion, std::span<const double> total, const double* weight, const double* second,
+                int64_t count, double best, double* gains) {
+  const double all = total[0], all_second = total[1];
+  int64_t is_above = 0;
+  for (int64_t j = 0; j < count; ++j) {
+    double left[2];
+    Rows::pair(weight[j], second[j], left);
+    const double right[2] = {all - left[0], all_second - left[1]};
+    gains[j] = criterion.pair_gain(right, left);
+    is_above |= gains[j] > best ? 1 : 0;
+  }
+  return is_above != 0;
+}
+
 // Both sides have two sums.
 template <class Criterion, class Rows>
 Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint32_t> order, const NodeView& node,
@@ -143,20 +164,39 @@ Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint
   const int64_t high = node.rows - node.min_samples_leaf - start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
   double weight = Rows::Target::weight(left, 2), second = left[1];
-  const auto consider = [&](int64_t i) {
-    if (i < low || i > high || weight < node.min_weight_leaf || weight > heaviest_left) return;
-    Rows::pair(weight, second, left);
-    right[0] = node.total[0] - left[0], right[1] = node.total[1] - second;
-    best.offer<Criterion>(criterion.gain(right, left, 2), node.noise, i);
+  const auto gain_at = [&](double w, double s) {
+    Rows::pair(w, s, left);
+    right[0] = node.total[0] - left[0], right[1] = node.total[1] - s;
+    return criterion.gain(right, left, 2);
   };
-  for (int64_t i = 0; i < present; ++i) {
-    const uint32_t entry = order[to_size(i)], row = entry & kRowMask;
-    if (entry & kNewValue) consider(i);
-    const double w = rows.weight(row);
-    weight += w;
-    second += rows.second(row, node.local, w);
+  const auto is_allowed = [&](double w) { return !(w < node.min_weight_leaf || w > heaviest_left); };
+  double weights[kCutsAtOnce], seconds[kCutsAtOnce], gains[kCutsAtOnce];
+  for (int64_t begin = 0; begin < present; begin += kCutsAtOnce) {
+    const uint32_t* block = order.data() + begin;
+    const int64_t count = std::min(kCutsAtOnce, present - begin);
+    for (int64_t j = 0; j < count; ++j) {
+      const uint32_t row = block[j] & kRowMask;
+      weights[j] = weight, seconds[j] = second;
+      const double w = rows.weight(row);
+      weight += w;
+      second += rows.second(row, node.local, w);
+    }
+    const int64_t from = std::max<int64_t>(0, low - begin), to = std::min(count, high + 1 - begin);
+    if (from >= to) continue;
+    bool has_gains = false;
+    if constexpr (requires { criterion.has_pair_gain(0.0, 0.0); }) {
+      has_gains = criterion.has_pair_gain(std::min(weights[from], node.weight - weights[to - 1]), node.weight);
+      if (has_gains && !pair_gains<Rows>(criterion, node.total, weights, seconds, count, best.gain, gains) &&
+          best.gain >= 0)
+        continue;
+    }
+    for (int64_t j = from; j < to; ++j)
+      if ((block[j] & kNewValue) && is_allowed(weights[j]))
+        best.offer<Criterion>(has_gains ? gains[j] : gain_at(weights[j], seconds[j]), node.noise, begin + j);
   }
-  if (start.rows == 0 && present < node.rows) consider(present);  // the missing rows alone on the right
+  // The missing rows alone on the right.
+  if (start.rows == 0 && present < node.rows && present >= low && present <= high && is_allowed(weight))
+    best.offer<Criterion>(gain_at(weight, second), node.noise, present);
   return best;
 }
 
