@@ -89,12 +89,16 @@ struct ColumnScan {
     for (size_t i = 0; i < node_rows.size(); ++i) {
       const size_t bin = bins[node_rows[i]];
       ++scratch.counts[bin];
-      if constexpr (std::is_same_v<typename Rows::Target, Classes>) {
+      if constexpr (std::is_same_v<Rows, UnitValues>) {
+        scratch.sums[bin * k + 1] += rows.data[node_rows[i]];
+      } else if constexpr (std::is_same_v<typename Rows::Target, Classes>) {
         scratch.sums[bin * k + scratch.labels[i]] += rows.weight(node_rows[i]);
       } else {
         rows.add(node_rows[i], {}, scratch.sums.data() + bin * k);
       }
     }
+    if constexpr (std::is_same_v<Rows, UnitValues>)
+      for (size_t bin = 0; bin <= n_bins; ++bin) scratch.sums[bin * k] = static_cast<double>(scratch.counts[bin]);
   }
   void count(const Column& column, std::span<const uint32_t> node_rows) const {
     column.small.empty() ? count(column.large.data(), column.bins, node_rows)
