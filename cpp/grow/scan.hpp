@@ -194,7 +194,8 @@ Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint
     if constexpr (requires { criterion.has_pair_gain(0.0, 0.0); }) {
       const double lightest = std::min(weights[from], node.weight - weights[to - 1]);
       has_gains = best.gain >= 0 && criterion.has_pair_gain(lightest, node.weight);
-      if (has_gains && pair_gains<Rows>(criterion, node.total, weights, seconds, count, best.gain, gains) == 0) continue;
+      if (has_gains && pair_gains<Rows>(criterion, node.total, weights, seconds, count, best.gain, gains) == 0)
+        continue;
     }
     for (int64_t j = from; j < to; ++j)
       if ((block[j] & kNewValue) && is_allowed(weights[j]))
