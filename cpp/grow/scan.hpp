@@ -55,7 +55,7 @@ struct WeightedRow {
 };
 
 // The same where all weights and classes are small whole numbers, as in a bootstrap: more rows stay in cache.
-struct CountedRow {
+struct SmallRow {
   static constexpr double kMost = 65535;
   uint16_t weight, label;
 };
@@ -69,7 +69,7 @@ struct RowsWith : ClassRows<RowsWith<Row>> {
 };
 
 using WeightedRows = RowsWith<WeightedRow>;
-using CountedRows = RowsWith<CountedRow>;
+using SmallRows = RowsWith<SmallRow>;
 
 // Rows of numbers as NumberRows keeps them. Outputs: 1, or 0 for any number of them.
 template <bool is_unit, size_t outputs>

@@ -14,7 +14,7 @@ namespace {
 struct Problem {
   std::vector<uint32_t> order;
   std::vector<WeightedRow> weighted;
-  std::vector<CountedRow> counted;
+  std::vector<SmallRow> counted;
   std::vector<uint8_t> label;
   std::vector<double> number;
   size_t missing;
@@ -100,7 +100,7 @@ TEST("the best cut has the place and the gain of a slow scan") {
     const double unit = std::ldexp(1.0, seed % 5 == 1 ? -240 : seed % 5 == 2 ? -232 : seed % 5 == 3 ? 231 : 0);
     const Problem p = make_problem(seed, rows, unit);
     compare(Gini{}, UnitRows<uint8_t>(p.label.data()), p, seed);
-    compare(Gini{}, CountedRows(p.counted.data()), p, seed);
+    compare(Gini{}, SmallRows(p.counted.data()), p, seed);
     compare(Gini{}, WeightedRows(p.weighted.data()), p, seed);
     compare(Entropy{}, WeightedRows(p.weighted.data()), p, seed);
     compare(SquaredError{}, UnitValues{p.number.data()}, p, seed);
@@ -138,7 +138,7 @@ TEST("few bins, counted in copies, have the sums of each row") {
       CHECK(scratch.counts == counts);
     };
     for (size_t i = 0; i < rows; ++i) scratch.labels.push_back(p.label[i]);
-    check(Gini{}, CountedRows(p.counted.data()));
+    check(Gini{}, SmallRows(p.counted.data()));
     check(SquaredError{}, UnitValues{p.number.data()});
   }
 }

@@ -136,7 +136,7 @@ class AxisSearch {
   std::vector<uint8_t> small_labels_;
   std::vector<uint32_t> large_labels_;
   std::vector<WeightedRow> weighted_;
-  std::vector<CountedRow> counted_;
+  std::vector<SmallRow> small_rows_;
   StableArray<NodeColumns> open_;  // by node
 };
 
