@@ -151,7 +151,7 @@ oob_decision_function_, oob_score_, reading_
         y : dask array or series of shape (n,)
             Class labels, partitioned like X.
         sample_weight : dask array or series of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -161,17 +161,44 @@ oob_decision_function_, oob_score_, reading_
         return self
 
     def to_local(self) -> LocalForestClassifier:
-        """Return the fitted forest as a :class:`boscage.ForestClassifier`, which knows nothing of Dask."""
+        """Return the fitted forest as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.ForestClassifier
+        """
         local: LocalForestClassifier = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict classes: lazily for a dask collection, partition by partition."""
+        """Predict the most probable class; ties go to the first class.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict", X, self.classes_.dtype, ())
 
     def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities: lazily for a dask collection, partition by partition."""
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, K)
+            In the order of ``classes_``. Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict_proba", X, np.dtype(np.float64), (len(self.classes_),))
 
@@ -282,7 +309,7 @@ oob_score_, reading_
         y : dask array or series of shape (n,), or dask array of shape (n, m)
             Numbers, partitioned like X.
         sample_weight : dask array or series of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -292,11 +319,27 @@ oob_score_, reading_
         return self
 
     def to_local(self) -> LocalForestRegressor:
-        """Return the fitted forest as a :class:`boscage.ForestRegressor`, which knows nothing of Dask."""
+        """Return the fitted forest as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.ForestRegressor
+        """
         local: LocalForestRegressor = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict numbers: lazily for a dask collection, partition by partition."""
+        """Predict the mean of the trees' predictions.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,), or (n, m) for m outputs
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict", X, np.dtype(np.float64), () if self.n_outputs_ == 1 else (self.n_outputs_,))

@@ -135,16 +135,43 @@ class_weight, n_jobs, random_state, verbose
         return self
 
     def to_local(self) -> LocalClassifier:
-        """Return the fitted tree as a :class:`boscage.TopDownTreeClassifier`, independent of Dask."""
+        """Return the fitted tree as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.TopDownTreeClassifier
+        """
         local: LocalClassifier = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict classes; lazily and partition by partition for a dask collection."""
+        """Predict the most probable class; ties go to the first class.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         return self._lazily("predict", X, self._fitted() and self.classes_.dtype, ())
 
     def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities; lazily and partition by partition for a dask collection."""
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, K)
+            In the order of ``classes_``. Lazy, and computed partition by partition, for a dask collection.
+        """
         return self._lazily("predict_proba", X, np.dtype(np.float64), (self._fitted().value.shape[1],))
 
 
@@ -256,11 +283,27 @@ random_state, verbose
         return self
 
     def to_local(self) -> LocalRegressor:
-        """Return the fitted tree as a :class:`boscage.TopDownTreeRegressor`, independent of Dask."""
+        """Return the fitted tree as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.TopDownTreeRegressor
+        """
         local: LocalRegressor = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict the target; lazily and partition by partition for a dask collection."""
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,), or (n, m) for m outputs
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         outputs = self._fitted().n_outputs
         return self._lazily("predict", X, np.dtype(np.float64), () if outputs == 1 else (outputs,))

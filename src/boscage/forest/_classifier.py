@@ -237,7 +237,18 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         return self._proba(X)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict log-probabilities of the classes."""
+        """Predict log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``; -inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
