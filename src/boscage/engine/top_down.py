@@ -35,7 +35,7 @@ from boscage.engine.grow import Job, Limits, with_given_weights
 from boscage.growth import Growth
 from boscage.leaves import Leaf
 from boscage.model.trajectory import trajectory
-from boscage.polish import polish_part
+from boscage.polish import Polish, polish_part
 from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily
 from boscage.tree import Target, Tree
@@ -58,13 +58,13 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -223,7 +223,7 @@ class TopDownEstimator(PartsByName, TreeEstimator):
 
     def _max_features(self, d: int) -> int:
         """Columns that a node searches; 0 for all of them."""
-        wanted = self.max_features
+        wanted: Any = self.max_features
         if wanted is None:
             return 0
         if isinstance(wanted, str):
