@@ -115,8 +115,6 @@ def training_data(
     task : {"classification", "regression"}, optional
         Whether the target holds classes or numbers. Default: recognised from the target.
     """
-    import pyarrow as pa
-
     target = _target_name(table, target)
     y, task, decided = _target(table, target, task)
     sample_weight = None if weight is None else _weights(table, weight)
