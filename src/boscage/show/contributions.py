@@ -173,7 +173,8 @@ def _add_leaf_models(tree: Tree, plain: Floats, reach: Floats, value: Floats, co
     index = tree.leaf_index[leaves]
     scores, exponent = _model_scores(models, index, plain)
     if tree.target == "numbers":
-        low, high = -MOST, MOST
+        low: Any = -MOST
+        high: Any = MOST
         if models.low is not None and models.high is not None:
             low, high = models.low[index], models.high[index]
         with np.errstate(over="ignore"):
