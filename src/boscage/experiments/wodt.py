@@ -515,13 +515,15 @@ def _depths(plan: _Plan, figure: int) -> None:
           ["data", "method", *map(str, trees.DEPTHS)], rows, "" if rows else "No data at hand.")  # fmt: skip
 
     def draw(fig: Any) -> None:
-        panels = fig.subplots(1, max(len(curves), 1), squeeze=False)[0]
+        panels, lines = fig.subplots(1, max(len(curves), 1), squeeze=False)[0], {}
         for ax, (data, found) in zip(panels, curves.items()):
             for method, result in found.items():
                 color = f"C{list(plan.methods).index(method)}"
-                line, note = ("o:", " (capped)") if result["capped"] else ("o-", "")
-                ax.plot(trees.DEPTHS, result[part], line, ms=3, lw=1, color=color, label=_label(method) + note)
+                style, note = ("o:", " (capped)") if result["capped"] else ("o-", "")
+                label = _label(method) + note
+                (lines[label],) = ax.plot(trees.DEPTHS, result[part], style, ms=3, lw=1, color=color)
             ax.set(title=_set_label(data), xlabel="depth", ylabel=f"{part} accuracy")
-            ax.legend(fontsize=7)
+        if lines:
+            fig.legend(lines.values(), lines, loc="outside lower center", ncols=len(lines), fontsize=8, frameon=False)
 
-    plan.job.picture(f"wodt-figure-{figure}.png", draw, (3.4 * max(len(curves), 1), 3.2))
+    plan.job.picture(f"wodt-figure-{figure}.png", draw, (3.4 * max(len(curves), 1), 3.4))
