@@ -218,8 +218,10 @@ class BatchPasses:
                 if not len(raw.X):
                     continue
                 rows = self._prepare(raw)
-                yield rows
                 n += len(rows)
+                if n > self.n_rows:  # whoever knows the number of rows has no place for more
+                    self._check_rows(n)
+                yield rows
                 self._saw(len(raw.X), raw.n_bytes)
         self._check_rows(n)
 

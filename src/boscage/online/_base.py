@@ -242,7 +242,18 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict log-probabilities of the classes."""
+        """Predict log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            In the order of ``classes_``; -inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
