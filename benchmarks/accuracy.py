@@ -275,14 +275,19 @@ def tuned_linear(task: str, nominal: list[int], seed: int) -> Any:
     return GridSearchCV(tree, grid, cv=folds, scoring="neg_mean_squared_error")
 
 
-def forest_of_linear_leaves(task: str, nominal: list[int], seed: int) -> Any:
-    """Return a forest of small axis-parallel trees with a logistic model in each leaf, for tables of similar columns."""
-    from boscage.leaves import Linear
+def linear_forest(leaves: int) -> Callable[..., Any]:
+    """Return a forest of axis-parallel trees that have few leaves and a logistic model in each."""
 
-    if task in OF_NUMBERS:
-        raise ValueError("logistic leaves predict classes")
-    settings = {"max_leaf_nodes": 64, "bootstrap": False, "max_samples": 0.8}
-    return ours("Forest", splits="axis", leaf=Linear(l2=0.1), **settings)(task, nominal, seed)
+    def make(task: str, nominal: list[int], seed: int) -> Any:
+        from boscage.leaves import Linear
+
+        if task in OF_NUMBERS:
+            raise ValueError("logistic leaves predict classes")
+        rows = {"bootstrap": False, "max_samples": 0.8}
+        forest = ours("Forest", splits="axis", leaf=Linear(l2=0.1), max_leaf_nodes=leaves, **rows)
+        return forest(task, nominal, seed)
+
+    return make
 
 
 METHODS: dict[str, Callable[..., Any]] = {
@@ -291,7 +296,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "YDF-oblique": Yggdrasil,
     "pruned CART": pruned_tree,
     "Forest": ours("Forest"),
-    "Forest, linear leaves": forest_of_linear_leaves,
+    "Forest, 64 linear leaves": linear_forest(64),
+    "Forest, 256 linear leaves": linear_forest(256),
     "tree, linear leaves": ours("TopDownTree", splits="axis", leaf="linear", max_leaf_nodes=64),
     "tree, hard linear leaves": hard_linear,
     "tree, tuned linear leaves": tuned_linear,
