@@ -275,12 +275,23 @@ def tuned_linear(task: str, nominal: list[int], seed: int) -> Any:
     return GridSearchCV(tree, grid, cv=folds, scoring="neg_mean_squared_error")
 
 
+def forest_of_linear_leaves(task: str, nominal: list[int], seed: int) -> Any:
+    """Return a forest of small axis-parallel trees with a logistic model in each leaf, for tables of similar columns."""
+    from boscage.leaves import Linear
+
+    if task in OF_NUMBERS:
+        raise ValueError("logistic leaves predict classes")
+    settings = {"max_leaf_nodes": 64, "bootstrap": False, "max_samples": 0.8}
+    return ours("Forest", splits="axis", leaf=Linear(l2=0.1), **settings)(task, nominal, seed)
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "RandomForest-500": scikit("RandomForest", n_estimators=500),
     "ExtraTrees-500": scikit("ExtraTrees", n_estimators=500),
     "YDF-oblique": Yggdrasil,
     "pruned CART": pruned_tree,
     "Forest": ours("Forest"),
+    "Forest, linear leaves": forest_of_linear_leaves,
     "tree, linear leaves": ours("TopDownTree", splits="axis", leaf="linear", max_leaf_nodes=64),
     "tree, hard linear leaves": hard_linear,
     "tree, tuned linear leaves": tuned_linear,

@@ -180,7 +180,8 @@ def _factors(class_weight: dict[Any, Any], classes: npt.NDArray[Any]) -> Floats:
     if unnamed and len(known) - len(unnamed) != len(class_weight):
         raise ValueError(
             f"class_weight has no entry for the classes {unnamed!r}, but entries for "
-            f"{[label for label in class_weight if label not in known]!r}, which y does not hold."
+            f"{[label for label in class_weight if label not in known]!r}, which y does not hold. "
+            "Use the labels of y as keys."
         )
     for label, factor in class_weight.items():
         try:

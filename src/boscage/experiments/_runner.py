@@ -221,6 +221,7 @@ def _how_it_was_made(job: Job, module: Any) -> str:
     cpu = sum(cell["cpu"] for cell in cells if "cpu" in cell)
     elapsed = [cell["seconds"] for cell in cells if "cpu" not in cell]
     spent = f"{cpu / 3600:.2g} CPU hours" if cpu or not elapsed else ""
+    spent += f" ({cpu:.0f} s)" if 0 < cpu < 360 else ""
     if elapsed:
         older = f"{len(elapsed)} cells, whose CPU time was not recorded"
         spent += f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2g} hours elapsed ({older})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,16 +104,16 @@ class ForestRegressor(Regressor, BaseForest):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = "auto",
+        max_features: int | float | str | None = "auto",
         ccp_alpha: float = 0.0,
         refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,

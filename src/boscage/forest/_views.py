@@ -98,6 +98,11 @@ class ForestViews(ExportMethods):
             Index of the tree.
         feature_names, class_names, max_depth, spacing, decimals, show_weights, max_terms, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_text`.
+
+        Returns
+        -------
+        str
+            The text.
         """
         text: str = self._numbered(tree).export_text(
             feature_names,
@@ -136,6 +141,11 @@ class ForestViews(ExportMethods):
             Index of the tree.
         feature_names, class_names, max_depth, decimals, max_terms, filled, impurity, node_ids, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_graphviz`.
+
+        Returns
+        -------
+        str
+            The graph.
         """
         text: str = self._numbered(tree).export_graphviz(
             feature_names,
@@ -175,6 +185,10 @@ class ForestViews(ExportMethods):
             Index of the tree.
         ax, feature_names, class_names, max_depth, decimals, max_terms, fontsize, legend, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.plot`.
+
+        Returns
+        -------
+        matplotlib axes
         """
         return self._numbered(tree).plot(
             ax,

@@ -77,13 +77,11 @@ class Majority(Leaf):
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from boscage.leaves import Majority
-    >>> stump = SimpleNamespace(children_left=np.array([1, -1, -1]), value=np.array([[0.5, 0.5], [0.9, 0.1], [0, 1]]))
-    >>> Majority().leaf_values(stump)
-    array([[1., 0.],
-           [0., 1.]])
+    >>> from boscage import Majority, TopDownTreeClassifier
+    >>> X, y = [[0], [0], [0], [1]], ["low", "low", "high", "high"]
+    >>> TopDownTreeClassifier(leaf=Majority()).fit(X, y).predict_proba([[0], [1]])
+    array([[0., 1.],
+           [1., 0.]])
     """
 
     def leaf_values(self, tree: Nodes) -> Floats:
