@@ -116,8 +116,8 @@ def _norm_claim(nodes: int = 100) -> list[str]:
             mended += sign == -1 and np.allclose(found, [p, q], atol=1e-9)
         tried += 1
     figures = (
-        f"as printed it has P_w = 1 − p and Q_w = ρ − q on {turned} of {tried} random nodes; with the other sign, as in "
-        f"the algorithms, P_w = p and Q_w = q on {mended} of {tried}"
+        f"as printed it has P_w = 1 − p and Q_w = ρ − q on {turned} of {tried} random nodes; with the other sign, that "
+        f"of the algorithms, P_w = p and Q_w = q on {mended} of {tried}"
     )
     return ["Lemma E.1: the w of least norm for given P and Q", "reproduced with a difference", figures]
 
