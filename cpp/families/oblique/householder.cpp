@@ -60,6 +60,7 @@ std::vector<double> leading_by_covariance(const ScaledColumns& columns, std::spa
     all += rows[i].weight;
   }
   const size_t n = members.size();
+  if (n == 0) return {};  // weights far apart: no row is above the mean of numbers
   std::vector<double> centred(d * n), weighted(n), covariance(d * d), place;
   for (size_t j = 0; j < d; ++j) {
     control.check();
