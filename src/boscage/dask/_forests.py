@@ -10,10 +10,12 @@ import numpy as np
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
+from boscage.batches.reading import FitExecutor
 from boscage.criteria import Criterion
 from boscage.dask._base import OnCluster
 from boscage.forest import ForestClassifier as LocalForestClassifier
 from boscage.forest import ForestRegressor as LocalForestRegressor
+from boscage.forest._bags import Bags
 from boscage.forest._cluster import ClusterSharedPasses
 from boscage.leaves import Leaf, RefitLeaves
 from boscage.splits import SplitFamily
@@ -26,7 +28,7 @@ class _ForestOnCluster(OnCluster):
         parts: dict[str, Any] = self._batch_parts()
         return parts
 
-    def _shared_passes(self, passes: Any, bags: Any, numbers: Any) -> ClusterSharedPasses:
+    def _shared_passes(self, passes: FitExecutor, bags: Bags, numbers: Sequence[int]) -> ClusterSharedPasses:
         return ClusterSharedPasses(passes, bags, numbers, 1)
 
     def _to_local(self: Any) -> Any:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
+from boscage.data.targets import r2
 from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.tree_views import TreeViews, of_one_fit
 from boscage.model import predict as _predict
@@ -265,7 +266,7 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
         float
             At most 1; 0 for predicting the mean.
         """
-        return float(super().score(X, y, sample_weight))
+        return r2(y, self.predict(X), sample_weight, type(self).__name__)
 
 
 class TreeRegressor(Regressor, TreeEstimator):

@@ -301,9 +301,8 @@ class ForestViews(ExportMethods):
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
         heading = type(self).__name__ if title is None else title
         rows = None if X is None else self._rows(X)[1]
-        labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
-        bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
+        bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
         shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
