@@ -173,6 +173,7 @@ def _fit_batches(
 ) -> None:
     from boscage.base.component import resolve
     from boscage.batches.source import open_source
+    from boscage.datasets._tables import Table, training_data
 
     model = make_model(kind, task or "classification", given, settings)
     if not hasattr(model, "fit_batches"):
@@ -184,6 +185,13 @@ def _fit_batches(
         needs = f"--splits {given['splits'] or 'axis'} needs it in batches, for example --max-bins 255"
         raise typer.BadParameter(needs, param_hint="--max-bins")
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
+    first = Table(data, next((rows for piece in source.start() if (rows := piece()).num_rows), None))
+    if first.data is not None:  # they decide what the target means, as all rows do in memory
+        rows = training_data(first, target or "y", weight=weight, categorical=categorical or (), task=task)
+        for note in rows.notes:
+            tell(note)
+        check_task(kind, rows.task)
+        model = make_model(kind, rows.task, given, settings)
     with settings_are_usage(settings):
         model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -21,12 +20,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import StratifiedKFold
 
-from boscage.datasets import list_datasets, load_dataset
 from boscage.experiments import _wodt_causes as causes
 from boscage.experiments import _wodt_divisions as divisions
 from boscage.experiments import _wodt_trees as trees
 from boscage.experiments import _wodt_verdicts as verdicts
-from boscage.experiments._runner import Job, markdown_table
+from boscage.experiments._runner import Job, markdown_table, read_set
 from boscage.experiments._wodt_data import page as data_table
 from boscage.top_down import TopDownTreeClassifier
 
@@ -161,13 +159,10 @@ def reproduce(job: Job) -> None:
 
 def rows_of(name: str) -> tuple[Any, Any] | None:
     """Rows and labels of a set, if it is at hand."""
-    stored = FILES.get(name, name)
-    return _read(stored) if stored in list_datasets() else None
+    return read_set(FILES.get(name, name), _dense)
 
 
-@cache
-def _read(stored: str) -> tuple[Any, Any]:
-    data = load_dataset(stored)
+def _dense(data: Any) -> tuple[Any, Any]:
     return (data.X.toarray() if sparse.issparse(data.X) else data.X), data.y
 
 

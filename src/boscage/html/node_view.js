@@ -72,8 +72,8 @@ class NodeView {
     if (tree.quantiles && !Number.isNaN(matrixRow(tree.quantiles, node)[0])) {
       const names = ["5 % of y below", "25 % below", "median of y", "75 % below", "95 % below"];
       matrixRow(tree.quantiles, node).forEach((value, i) => lines.push([names[i], value]));
-      const errors = ["mean of y − prediction", "root mean square of it", "90 % of its size below"];
-      matrixRow(tree.residuals, node).forEach((value, i) => lines.push([errors[i], value]));
+      const [mean, rmse, most] = matrixRow(tree.residuals, node);
+      lines.push(["mean residual", Math.abs(mean) > 1e-12 * rmse ? mean : 0], ["RMSE", rmse], ["90 % of |residuals| ≤", most]);
     }
     const body = element(
       "tbody",
