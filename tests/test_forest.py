@@ -352,6 +352,10 @@ def test_automatic_calibration_needs_enough_trees():
     X, y = data()
     assert ForestClassifier(5, "axis", random_state=0).fit(X, y).exponent_ == 1
     assert ForestClassifier(5, "axis", calibrate=True, random_state=0).fit(X, y).exponent_ != 1
+    for max_samples, is_calibrated in ((0.9, True), (0.92, False)):  # 10 and 8 of 100 trees have not seen a row
+        sampling = {"bootstrap": False, "max_samples": max_samples}
+        forest = ForestClassifier(100, "axis", max_depth=2, random_state=0, **sampling).fit(X[:100], y[:100])
+        assert (forest.exponent_ != 1) == is_calibrated
     assert ForestClassifier(40, "axis", random_state=0).fit(X, y).exponent_ != 1
     assert ForestClassifier(40, "axis", bootstrap=False, random_state=0).fit(X, y).exponent_ == 1
 

@@ -281,7 +281,8 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         if self.calibrate != "auto" or self.refit is not None:
             return self.calibrate is True
         share = (1 - 1 / bags.rows) ** bags.draws if bags.bootstrap else 1 - bags.draws / bags.rows
-        return share * self.n_estimators >= _ENOUGH_TREES
+        rounding = 0.5 / bags.rows  # draws are a whole number of rows
+        return (share + rounding) * self.n_estimators >= _ENOUGH_TREES
 
     def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
         if means is None:
