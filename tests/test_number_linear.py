@@ -183,6 +183,17 @@ def test_penalties_are_chosen_by_squared_error(rng):
     assert tree.n_leaves == 4
 
 
+def test_penalties_are_chosen_for_several_outputs_and_numbers_of_any_size(rng):
+    X = rng.normal(size=(120, 3))
+    y = X @ [1.0, 1.0, 0.0] + rng.normal(size=120)
+    choose = {"splits": WeightedOblique(l2="auto"), "limits": {"max_leaf_nodes": 4}}
+    one, huge, twice = (grow_numbers(X, Y, **choose) for Y in (y, np.ldexp(y, 990), np.column_stack([y, y])))
+    for tree in (huge, twice):
+        np.testing.assert_allclose(tree.weights, one.weights)
+    np.testing.assert_allclose(np.ldexp(huge.value, -990), one.value)
+    np.testing.assert_allclose(twice.value[:, 1], one.value[:, 0])
+
+
 def test_categories_are_numbers_by_their_means(rng):
     X = np.column_stack([rng.integers(0, 6, 300), rng.normal(size=300)]).astype(float)
     y = np.array([3.0, -1.0, 0.5, 7.0, -4.0, 2.0])[X[:, 0].astype(int)] + 0.1 * rng.normal(size=300)
