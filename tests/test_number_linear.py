@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from boscage import _core
-from boscage.base.component import IncompatibleParts, check_compatible, resolve
+from boscage import Polish, RidgeLeaf, _core
+from boscage.base.component import Fact, IncompatibleParts, check_compatible, resolve
 from boscage.criteria import AbsoluteError, Poisson, SquaredError
 from boscage.model.predict import apply, predict_numbers
 from boscage.splits import LinearTest, ProposingFamily, StochasticLinear, WeightedOblique
@@ -212,6 +212,22 @@ def test_families_without_numbers_say_so():
         check_compatible(criterion=SquaredError(), splits=resolve("splits", "co2"))
     with pytest.raises(IncompatibleParts, match="it needs tests for regression trees"):
         grow_numbers([[0.0], [1.0]], [0.0, 1.0], splits="co2")
+    for criterion in (Poisson(), AbsoluteError()):  # another criterion would not help
+        with pytest.raises(IncompatibleParts, match="it needs tests for regression trees. Pass splits='axis'.$"):
+            check_compatible(criterion=criterion, splits=resolve("splits", "co2"))
+
+
+@pytest.mark.parametrize(
+    ("part", "remedy"),
+    [
+        ({"criterion": AbsoluteError()}, "criterion='squared_error'"),
+        ({"leaf": RidgeLeaf()}, "another leaf"),
+        ({"polish": Polish()}, "polish=None"),
+    ],
+)
+def test_what_needs_all_rows_says_what_to_pass_instead(part, remedy):
+    with pytest.raises(IncompatibleParts, match=f"it needs all rows in memory. Use fit, or pass {remedy}.$"):
+        check_compatible(**part, executor=Fact("fit_batches"))
 
 
 @pytest.mark.parametrize(("splits", "criterion"), [("stochastic", Poisson()), ("wodt", AbsoluteError())])
