@@ -12,6 +12,7 @@ from boscage.cli import _options as opt
 from boscage.cli._models import MODELS, check_task, known_model, make_model, only_task, settings_are_usage
 
 if TYPE_CHECKING:
+    from boscage.batches.source import Source
     from boscage.data.tasks import TaskKind
     from boscage.datasets._tables import TrainingData
 
@@ -49,7 +50,8 @@ def fit(
 ) -> None:
     """Fit a model to a table and write it to a model file.
 
-    A target of fractional numbers means regression, any other target classification; --task overrides this.
+    A target of fractional numbers, or of very many whole numbers, means regression, any other target classification;
+    --task overrides this.
     """
     parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     opt.check_names(parts)
@@ -114,7 +116,7 @@ def _said(sizes: dict[str, Any]) -> str:
     words = []
     for name, value in sizes.items():
         if name == "leaves":
-            words.append(f"{value} leaves")
+            words.append(f"{value} {'leaf' if value == 1 else 'leaves'}")
         elif name == "depth":
             words.append(f"depth {value}")
         elif name in ("classes", "trees"):
@@ -184,6 +186,8 @@ def _fit_batches(
         needs = f"--splits {given['splits'] or 'axis'} needs it in batches, for example --max-bins 255"
         raise typer.BadParameter(needs, param_hint="--max-bins")
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
+    task = task or _task_of(source, data, target or "y")
+    model = make_model(kind, task, given, settings)
     with settings_are_usage(settings):
         model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
@@ -193,8 +197,22 @@ def _fit_batches(
         f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
     )
     if as_json:
-        summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
+        summary = {"model": str(output), "task": task, "rows": reading.rows, "features": int(model.n_features_in_)}
         opt.print_json(summary | sizes | {"passes": reading.passes, "bytes_read": reading.bytes_read})
+
+
+def _task_of(source: Source, data: str, target: str) -> TaskKind:
+    """Recognise the task from the first batch, and tell it if it may be surprising."""
+    from boscage.datasets._tables import Table, target_of
+
+    batches = source.given()
+    first = next(batches, None)
+    if first is None:
+        return "classification"  # the fit says that there are no rows
+    _, task, told = target_of(Table(data, first), target, None)
+    for words in told:
+        tell(words)
+    return task
 
 
 def _check_density(data: str, rows: TrainingData, model: Any) -> None:

@@ -118,7 +118,7 @@ def training_data(
     import pyarrow as pa
 
     target = _target_name(table, target)
-    y, task, decided = _target(table, target, task)
+    y, task, decided = target_of(table, target, task)
     sample_weight = None if weight is None else _weights(table, weight)
     if weight is not None and weight == target:
         raise DataFileError(f"column {weight!r} cannot be both target and weight")
@@ -243,7 +243,7 @@ def _target_name(table: Table, target: str | None) -> str:
     return target or "y"
 
 
-def _target(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any], TaskKind, tuple[str, ...]]:
+def target_of(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any], TaskKind, tuple[str, ...]]:
     """Return the target, what it is for, and what to tell the user about a decision."""
     import pyarrow as pa
 
