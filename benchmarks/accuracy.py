@@ -275,12 +275,29 @@ def tuned_linear(task: str, nominal: list[int], seed: int) -> Any:
     return GridSearchCV(tree, grid, cv=folds, scoring="neg_mean_squared_error")
 
 
+def linear_forest(leaves: int) -> Callable[..., Any]:
+    """Return a forest of axis-parallel trees that have few leaves and a logistic model in each."""
+
+    def make(task: str, nominal: list[int], seed: int) -> Any:
+        from boscage.leaves import Linear
+
+        if task in OF_NUMBERS:
+            raise ValueError("logistic leaves predict classes")
+        rows = {"bootstrap": False, "max_samples": 0.8}
+        forest = ours("Forest", splits="axis", leaf=Linear(l2=0.1), max_leaf_nodes=leaves, **rows)
+        return forest(task, nominal, seed)
+
+    return make
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "RandomForest-500": scikit("RandomForest", n_estimators=500),
     "ExtraTrees-500": scikit("ExtraTrees", n_estimators=500),
     "YDF-oblique": Yggdrasil,
     "pruned CART": pruned_tree,
     "Forest": ours("Forest"),
+    "Forest, 64 linear leaves": linear_forest(64),
+    "Forest, 256 linear leaves": linear_forest(256),
     "tree, linear leaves": ours("TopDownTree", splits="axis", leaf="linear", max_leaf_nodes=64),
     "tree, hard linear leaves": hard_linear,
     "tree, tuned linear leaves": tuned_linear,

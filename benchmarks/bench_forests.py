@@ -131,6 +131,8 @@ def memory() -> None:
         ("ForestClassifier", "mixed", 200_000, 50, 1),
         ("ForestClassifier", "mixed", 200_000, 50, 2),
         ("ForestRegressor", "mixed", 200_000, 50, 1),
+        ("ForestClassifier", "axis", 200_000, 10, 1),
+        ("ForestClassifier", "axis", 200_000, 10, 2),
         ("ForestClassifier", "axis", 200_000, 50, 1),
     ):
         code = _MEMORY.format(kind=kind, splits=splits, rows=n, columns=columns, threads=threads)

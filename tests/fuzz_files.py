@@ -55,6 +55,9 @@ def fresh_models() -> list[Any]:
         ForestRegressor(2, "axis", leaf="linear", max_leaf_nodes=4, random_state=0).fit(X, y),
         ForestClassifier(3, max_leaf_nodes=5, oob_score=True, random_state=0).fit(missing, labels),
         ForestClassifier(2, "stochastic", max_leaf_nodes=4, random_state=0).fit(X, labels),
+        ForestClassifier(2, refit="leaves", max_leaf_nodes=4, random_state=0).fit(missing, labels),
+        ForestRegressor(2, refit="leaves", max_leaf_nodes=4, random_state=0).fit(X, both),
+        ForestClassifier(3, max_leaf_nodes=4, calibrate=True, random_state=0).fit(X, labels),
         TopDownTreeClassifier("hhcart", leaf="linear", max_leaf_nodes=4).fit(X, labels),
         OptimalTreeClassifier(2).fit(X, labels),
     ]
@@ -162,8 +165,9 @@ def _export(model: Any, X: np.ndarray) -> None:
         except ValueError as refused:
             written = str(refused)
         assert written
-    if hasattr(model, "tree_"):
-        model.explain(X[:1])
+    assert np.isfinite(model.explain(X[:1]).contributions).all()
+    if isinstance(model, ForestRegressor) and hasattr(model, "_leaf_targets"):
+        assert np.isfinite(model.predict_quantiles(X)).all()
 
 
 def _learn(model: boscage.OnlineTreeClassifier, X: np.ndarray) -> None:

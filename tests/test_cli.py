@@ -335,6 +335,23 @@ def test_every_estimator_can_be_fitted_with_all_its_parameters(run, flowers, mod
     assert len(run("predict", "m", flowers).stdout.splitlines()) == 151
 
 
+def test_batches_recognise_the_target_and_tell_of_text_as_memory_does(run, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"town": rng.choice(["Oslo", "Bergen"], 200), "size": rng.normal(size=200)})
+    table["plan"] = pd.Categorical(rng.choice(["basic", "pro"], 200))
+    table["price"] = 2.5 * table["size"] + (table["town"] == "Oslo")
+    table.to_parquet(tmp_path / "homes.parquet")
+    options = ["fit", "homes.parquet", "-t", "price", "--max-bins", "16", "--max-leaf-nodes", "4"]
+    for how in ("--in-memory", "--batches"):
+        told = run(*options, how, "-o", how).stderr
+        assert "target 'price' is numeric: regression" in told
+        assert "text columns treated as categories: town\n" in told
+    assert boscage.load("--in-memory").tree_ == boscage.load("--batches").tree_
+    assert (
+        "holds fractional numbers" in run(*options, "--batches", "-o", "m", "--task", "classification", code=1).stderr
+    )
+
+
 def test_a_forest_in_batches_and_its_page(run, flowers, tmp_path):
     options = ["fit", flowers, "-t", "species", "--model", "forest", "--splits", "axis", "--max-bins", "16"]
     options += ["--set", "n_estimators=3", "--set", "calibrate=false"]

@@ -523,7 +523,7 @@ def test_numbers_are_compared(metric, tmp_path):
 def test_a_family_that_cannot_run_at_all_is_one_line_with_the_reason():
     listed = [contender for contender in top_down_contenders(numbers(), SMALL) if contender.unavailable]
     (only,) = [contender for contender in listed if contender.family == "co2"]
-    assert (only.criterion, only.unavailable) == ("", "needs tests for regression trees")
+    assert (only.criterion, only.unavailable) == ("", "needs a split family for regression")
     assert all(contender.criterion for contender in listed if contender.family in ("stochastic", "wodt", "oc1"))
     reasons = {contender.criterion: contender.unavailable for contender in listed if contender.family == "axis"}
     assert reasons["poisson"] == "needs y >= 0", "the target has negative numbers"

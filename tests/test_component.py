@@ -100,6 +100,8 @@ def test_equality_looks_at_class_and_parameters():
         # Parts that are added stand among these names, or after them.
         ("criterion", "foo", "criterion='foo' is not known. Pass one of 'gini', "),
         ("criterion", "foo", "'entropy', 'sqrt', 'modified_gini', 'separation', or an object from boscage.criteria."),
+        ("splits", "obliqe", ", or an object from boscage.splits. Did you mean 'oblique'?"),
+        ("criterion", "Entropy", ", or an object from boscage.criteria. Did you mean 'entropy'?"),
         ("growth", 3, "growth=3 is not known. Pass one of 'best_first', 'heaviest_first', 'depth_first', "),
         ("growth", 3, ", or an object from boscage.growth."),
         ("leaf", None, "leaf=None is not known. Pass one of 'majority', 'frequency', 'linear', "),

@@ -151,6 +151,10 @@ def test_tables_with_categories_and_missing_values(client, data):
         ({"splits": Axis(max_bins=8), "refit": "leaves"}, "refit='leaves'"),
         ({"splits": Axis(max_bins=8), "class_weight": "balanced_subsample"}, "balanced_subsample"),
         ({"splits": Axis(max_bins=8), "retries": -1}, "retries=-1"),
+        ({"splits": Axis(max_bins=8), "retries": 1.5}, "retries=1.5 is not allowed. Pass an integer >= 0"),
+        ({"splits": Axis(max_bins=8), "timeout": np.nan}, "timeout=nan is not allowed. Pass a number >= 0"),
+        ({"splits": Axis(max_bins=8), "deadline": "soon"}, "deadline='soon' is not allowed. Pass None or a number > 0"),
+        ({"splits": Axis(max_bins=8), "deadline": 0}, "deadline=0 is not allowed"),
         ({"splits": Axis(max_bins=8), "oob_score": True, "bootstrap": False}, "oob_score=True cannot be combined"),
     ],
 )

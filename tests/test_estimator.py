@@ -184,3 +184,37 @@ def test_only_parameters_that_matter_are_blamed_for_missing_values():
         TopDownTreeClassifier("stochastic").fit(X, y)
     with pytest.raises(TypeError, match="OptimalTreeClassifier needs dense data"):
         OptimalTreeClassifier().fit(sparse.csr_array([[0.0], [1.0]]), y)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 1.5])
+@pytest.mark.parametrize("splits", ["axis", "oblique"])
+def test_a_random_state_that_is_no_seed_is_refused_even_where_it_is_not_used(splits, seed):
+    with pytest.raises(ValueError, match=r"random_state=.* is not allowed"):
+        TopDownTreeClassifier(splits, random_state=seed).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_fit_that_draws_nothing_leaves_generators_alone():
+    state = np.random.RandomState(3)
+    TopDownTreeClassifier(random_state=state).fit([[0.0], [1.0]], [0, 1])
+    assert state.randint(1 << 30) == np.random.RandomState(3).randint(1 << 30)
+    np.random.seed(3)  # noqa: NPY002
+    TopDownTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    assert np.random.randint(1 << 30) == np.random.RandomState(3).randint(1 << 30)  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("model", "parameter", "remedy"),
+    [
+        (TopDownTreeClassifier("oblique"), "splits__l2", "splits='oblique' is a name. Pass splits=WeightedOblique()"),
+        (boscage.ForestClassifier(), "splits__l2", "splits='mixed' is a name. Pass splits=ForestMix() first."),
+        (boscage.ForestClassifier(refit="leaves"), "refit__l2", "Pass an object as refit first."),
+        (boscage.TopDownTreeRegressor(leaf="linear"), "leaf__l2", "Pass leaf=RidgeLeaf() first."),
+    ],
+)
+def test_parameters_of_a_part_given_by_name_cannot_be_set(model, parameter, remedy):
+    with pytest.raises(ValueError, match=parameter) as caught:
+        model.set_params(**{parameter: 1.0})
+    assert remedy in str(caught.value)
+    role = parameter.partition("__")[0]
+    both = clone(model).set_params(**{role: boscage.Polish(), f"{role}__l2": 1.0})  # any object will do here
+    assert getattr(both, role).l2 == 1.0

@@ -260,9 +260,9 @@ def small_stochastic(monkeypatch):
 
     little = {"folds": 1, "repeats": 2, "rows": 400, "noise": (0.0, 0.3), "widths": (6,)}
     monkeypatch.setattr(stochastic, "SPEND", {"quick": little})
-    few = {name: value for name, value in stochastic.CONCEPTS.items() if "three" not in name}
+    few = {name: value for name, value in stochastic.CONCEPTS.items() if "60 nodes" not in name}
     monkeypatch.setattr(stochastic, "CONCEPTS", few)
-    kept = ("as published", "as published, columns as they are", "default rows")
+    kept = ("as published", "as published, columns as they are", "exact search", "joint leaves", "default rows")
     all_variants = stochastic.variants
 
     def few_variants(*columns, **limits):
@@ -291,7 +291,9 @@ def test_stochastic_trees_reach_the_printed_numbers(small_stochastic, tmp_path):
     assert mean["table 1 b=3.0"] == pytest.approx(0.5 + 0.316 / np.pi, abs=0.03)
     assert "| 0.3 | 0.05 | 67 |" in (tmp_path / "stochastic-table-2.md").read_text()
     verdicts = (tmp_path / "stochastic-verdict.md").read_text()
-    assert verdicts.count("\n| ") == 15, "a heading and fourteen claims"
+    assert verdicts.count("\n| ") == 16, "a heading and fifteen claims"
+    three = [mean[f"appendix XOR of three random planes, {nodes} nodes as published"] for nodes in (15, 30)]
+    assert f"from 15 to 30 nodes: {three[1] - three[0]:+.3f} (print +0.09)" in verdicts
 
 
 def test_one_tree_is_chosen_without_the_rows_that_judge_it():
@@ -465,7 +467,7 @@ def test_verdicts_of_wodt(small_wodt, tmp_path, monkeypatch):
     run("wodt", out=tmp_path)
     page = (tmp_path / "wodt-verdict.md").read_text()
     claims = [line for line in page.splitlines() if line.count(" | ") == 2][1:]
-    assert len(claims) == 11
+    assert len(claims) == 12
     assert all(line.split(" | ")[1].split()[0] in ("reproduced", "not") for line in claims)
     cells = {c["name"]: c["result"] for c in json.loads((tmp_path / "wodt.json").read_text()).values()}
     signs = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 import reference_predict as reference
-from boscage import ForestClassifier, ForestRegressor, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage import ForestClassifier, ForestRegressor, RidgeLeaf, TopDownTreeClassifier, TopDownTreeRegressor
 from boscage.explain import Explanation, Step, explain
 from boscage.export import export_graphviz, export_text, to_c, to_javascript, to_onnx, to_sql
 from boscage.html import to_html, tree_fragment
@@ -174,6 +174,27 @@ def test_one_linear_leaf_is_not_the_same_for_every_row():
     line = TopDownTreeRegressor(leaf="linear").fit(X, X[:, 0] - X[:, 1])
     assert line.get_n_leaves() == 1
     assert "by the linear model of the only leaf" in str(line.explain(X[0]))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("size", [1e200, 1e308, np.finfo(np.float64).max])
+@pytest.mark.parametrize(
+    "model",
+    [
+        TopDownTreeRegressor(leaf=RidgeLeaf(clip=False), max_leaf_nodes=3),
+        TopDownTreeRegressor(leaf="linear", max_leaf_nodes=3),
+        TopDownTreeClassifier(leaf="linear", max_leaf_nodes=3),
+    ],
+    ids=repr,
+)
+def test_rows_whose_terms_overflow_are_explained(model, size, rng):
+    X = rng.normal(size=(100, 2))
+    y = X @ [1, 2]
+    model.fit(X, y if isinstance(model, TopDownTreeRegressor) else y > 0)
+    for row in ([size, -size], [-size, size], [size, size], [1.0, size]):
+        found = model.explain(row)
+        assert np.isfinite(found.contributions).all()
+        np.testing.assert_allclose(found.base + found.contributions.sum(axis=0), found.prediction, rtol=1e-6, atol=1e-9)
 
 
 def test_a_printed_explanation():

@@ -154,3 +154,26 @@ def test_saved_in_batches_and_loaded(tmp_path):
     forest = ForestRegressor(3, Axis(max_bins=8), random_state=0).fit_batches(batches(X, X[:, 0]))
     loaded = boscage.load(forest.save(tmp_path / "forest"))
     np.testing.assert_array_equal(loaded.predict(X), forest.predict(X))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("model", [boscage.TopDownTreeClassifier(), ForestClassifier(2)], ids=repr)
+@pytest.mark.parametrize(
+    ("columns", "rows", "message"),
+    [
+        (3, range(300), "a batch has 3 columns, and there were 4 in the first pass"),
+        (4, range(299), "brought 299 rows and the first one 300"),
+        (4, [*range(300), 0], "brought 301 rows and the first one 300"),
+    ],
+)
+def test_a_source_that_changes_after_two_passes(family, model, columns, rows, message):
+    X, y, _ = data()
+    passes = []
+
+    def changing():
+        passes.append(1)
+        return iter([(X, y)] if len(passes) < 3 else [(X[rows, :columns], y[rows])])
+
+    with pytest.raises(ValueError, match=message):
+        model.set_params(splits=FAMILIES[family], max_depth=2).fit_batches(changing)
+    assert len(passes) == 3

@@ -132,3 +132,9 @@ def test_out_of_bag_once_more_and_the_page():
     text = forest.to_html(X=X, y=y, max_trees=2)
     assert "R² after each tree" in text
     assert text.count("|---") > 10
+
+
+def test_the_page_of_a_forest_shows_rows_of_several_outputs():
+    X, y = data(60)
+    y = np.column_stack([y, -y])
+    assert f"[{y[0, 0]}, {y[0, 1]}]" in ForestRegressor(2, random_state=0).fit(X, y).to_html(X=X, y=y)

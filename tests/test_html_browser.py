@@ -481,7 +481,8 @@ def test_pages_of_numbers_predict_and_explain_as_python_does(browser, leaf, tmp_
         np.testing.assert_allclose(page.evaluate(why, rows[0]), model.explain(X[0]).contributions[:, 0], atol=1e-9)
         text = page.inner_text("section.bosc")
         assert "observed" in text
-        assert "nine tenths" in text
+        assert "90 % of the rows in leaf" in text
+        assert "mean residual" in text
         assert page.locator(".bosc-histogram span").count() == 24
         tree = f"{found}.state.tree"
         first = "m => Array.from(m.values.subarray(0, m.columns))"

@@ -220,7 +220,7 @@ def test_thresholds_of_linear_tests_are_in_shown_units(browser, iris, tmp_path):
 
 def test_without_labels_or_rows(browser, iris, tmp_path):
     model, X, _ = iris
-    for options, words in (({"X": X}, "of 150 rows change their class"), ({}, "There are no rows on this page")):
+    for options, words in (({"X": X}, "of 150 rows change their class"), ({}, "Without rows on the page")):
         with Tab(browser, model.to_html(tmp_path / "t.html", **options)) as tab:
             choose(tab, 2)
             tab.get_by_role("button", name="Make node 2 a leaf").click()

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 
 from boscage import Frequency, Linear, TopDownTreeClassifier, load
-from boscage.data.distinct import fold_numbers, row_hashes
+from boscage.data.distinct import distinct_rows, fold_numbers, row_hashes
 from boscage.data.validation import fit_data
 from reference_refine import leaf_model
 
@@ -197,6 +197,29 @@ def test_hashes_depend_on_content_alone(rng):
     np.testing.assert_array_equal(fold[:50], fold[50:])
     np.testing.assert_array_equal(fold[:50], fold_numbers(data(X), 5, 0))
     assert len(np.unique(fold)) == 5
+
+
+@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, np.float32, sparse.csr_array])
+def test_equal_rows_are_merged_whatever_their_order_and_layout(rng, layout):
+    X, y = rng.integers(-1, 2, size=(200, 3)).astype(np.float64), rng.integers(0, 2, 200)
+    weight = rng.integers(0, 4, 200).astype(np.float64)
+
+    def merged(order):
+        data = fit_data(
+            TopDownTreeClassifier("stochastic"), layout(X[order]), y[order], weight[order], accept_sparse=True
+        )
+        found = distinct_rows(data)
+        rows = data.X[found.rows]
+        content = np.column_stack([rows.toarray() if sparse.issparse(rows) else rows, found.label])
+        return [(*row, each) for row, each in zip(content.tolist(), found.weight.tolist(), strict=True)]
+
+    expected = {}
+    for row, label, each in zip(X.tolist(), y.tolist(), weight.tolist(), strict=True):
+        if each:
+            expected[*row, label] = expected.get((*row, label), 0) + each
+    found = merged(np.arange(200))
+    assert {tuple(row[:-1]): row[-1] for row in found} == expected
+    assert found == merged(rng.permutation(200))
 
 
 def test_validation_grows_under_the_limits_of_its_share_of_the_rows(monkeypatch, rng):

@@ -208,9 +208,9 @@ def test_pruning_by_bits_is_for_classes(rng):
 
 
 def test_families_without_numbers_say_so():
-    with pytest.raises(IncompatibleParts, match="it needs tests for regression trees"):
+    with pytest.raises(IncompatibleParts, match="it needs a split family for regression"):
         check_compatible(criterion=SquaredError(), splits=resolve("splits", "co2"))
-    with pytest.raises(IncompatibleParts, match="it needs tests for regression trees"):
+    with pytest.raises(IncompatibleParts, match="it needs a split family for regression"):
         grow_numbers([[0.0], [1.0]], [0.0, 1.0], splits="co2")
     for criterion in (Poisson(), AbsoluteError()):  # another criterion would not help
         with pytest.raises(IncompatibleParts, match=r"it needs tests for regression trees. Pass splits='axis'.$"):

@@ -243,6 +243,38 @@ def test_targets_times_powers_of_two_scale_predictions(splits, exponent, rng):
     np.testing.assert_array_equal(scaled.predict(X), np.ldexp(plain.predict(X), exponent))
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [-990, 990])
+@pytest.mark.parametrize(
+    "model", [TopDownTreeRegressor(max_leaf_nodes=8), ForestRegressor(9, random_state=0)], ids=repr
+)
+def test_scores_do_not_depend_on_the_size_of_targets_and_weights(model, exponent, rng, monkeypatch):
+    X, w = rng.normal(size=(80, 3)), rng.random(80) + 0.5
+    y = np.column_stack([X[:, 0], X[:, 1] * 1e-3])
+    wanted, found = model.fit(X, y).score(X, y, w), model.predict(X)
+    assert 0.5 < wanted < 1
+    monkeypatch.setattr(model, "predict", lambda X: np.ldexp(found, [exponent, -exponent]))
+    assert model.score(X, np.ldexp(y, [exponent, -exponent]), np.ldexp(w, 1022)) == wanted
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("exponent", [-1000, 990])
+def test_an_edit_reports_errors_of_any_size(exponent, rng):
+    X, w = rng.normal(size=(80, 3)), rng.random(80)
+    tree = TopDownTreeRegressor(max_leaf_nodes=8)
+    plain = tree.fit(X, X[:, 0]).edit(X, X[:, 0], w).prune(1).report
+    y = np.ldexp(X[:, 0], exponent)
+    scaled = tree.fit(X, y).edit(X, y, np.ldexp(w, 1023)).prune(1).report
+    assert scaled.accuracy_before == np.ldexp(plain.accuracy_before, exponent) > 0
+    assert scaled.accuracy_after == np.ldexp(plain.accuracy_after, exponent) > scaled.accuracy_before
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_weighted_oblique_trees_of_large_numbers_warn_of_nothing(rng):
+    X = rng.normal(size=(40, 2))
+    TopDownTreeRegressor("oblique", max_leaf_nodes=4).fit(X, 1e299 * X[:, 0], sample_weight=np.full(40, 1e9))
+
+
 @pytest.mark.parametrize("constant", [0.0, 1.0, 1e300, 5e-324])
 @pytest.mark.parametrize("estimator", [TopDownTreeRegressor(), ForestRegressor(5, "axis", random_state=0)], ids=repr)
 def test_a_constant_output_does_not_disturb_the_others(estimator, constant, rng):

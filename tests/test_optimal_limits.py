@@ -179,18 +179,29 @@ def test_a_small_memory_limit_does_not_change_the_result():
         np.testing.assert_array_equal(getattr(free.tree_, name), getattr(tight.tree_, name))
 
 
+@pytest.fixture
+def ctrl_c_while_it_searches(monkeypatch):
+    """Ctrl-C some time after the search has begun, however long a busy machine takes until then."""
+    search = _core.solve_optimal
+    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    def watched(*arguments):
+        timer.start()
+        return search(*arguments)
+
+    monkeypatch.setattr(_core, "solve_optimal", watched)
+    yield
+    timer.cancel()
+
+
+@pytest.mark.usefixtures("ctrl_c_while_it_searches")
 @pytest.mark.parametrize("method", ["exact", "lookahead"])
 def test_ctrl_c_keeps_the_best_tree_if_asked_to(method):
     X, y, weight = hard_problem()
     if method == "lookahead":  # it ends by itself unless there is much to look at
         X, y, weight = np.hstack([X, X**2, np.sin(X)]), y, weight
-    timer = threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.warns(ConvergenceWarning, match="interrupted"):
-            tree = OptimalTreeClassifier(5, method=method, time_limit=20, on_interrupt="keep").fit(X, y, weight)
-    finally:
-        timer.cancel()
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        tree = OptimalTreeClassifier(5, method=method, time_limit=20, on_interrupt="keep").fit(X, y, weight)
     assert tree.status_ == "interrupted"
     assert tree.lower_bound_ <= tree.objective_ < 0.5
 
@@ -200,6 +211,7 @@ def test_on_interrupt_has_two_values():
         OptimalTreeClassifier(on_interrupt="ask").fit([[0.0], [1.0]], [0, 1])
 
 
+@pytest.mark.usefixtures("ctrl_c_while_it_searches")
 def test_a_second_ctrl_c_raises(monkeypatch):
     """The first ends the search and would keep its tree; one more before fit is over raises, and nothing is fitted."""
     X, y, weight = hard_problem()
@@ -212,13 +224,8 @@ def test_a_second_ctrl_c_raises(monkeypatch):
         time.sleep(5)
 
     monkeypatch.setattr("boscage.optimal._tree_of", press_again)
-    timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            tree.fit(X, y, weight)
-    finally:
-        timer.cancel()
+    with pytest.raises(KeyboardInterrupt):
+        tree.fit(X, y, weight)
     assert statuses == ["interrupted"]
     assert not hasattr(tree, "tree_")
 

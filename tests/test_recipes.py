@@ -184,6 +184,7 @@ import pytest
 
 from boscage import LightestFirst, TopDownTreeClassifier, ToyDiagonal, ToyIndex, ToyMeans, ToySmoothed
 from boscage.batches.kernels import merge_kernel, sum_kernel
+from boscage.batches.reading import Reading
 from boscage.batches.reduction import join, total
 from boscage.batches.rows import RawBatch, in_blocks
 from boscage.batches.survey import Survey, preparation
@@ -196,12 +197,14 @@ class ListExecutor:
     """Chunks of rows in a list."""
 
     max_message_mb = 64.0
+    is_weighted = False
 
     def __init__(self, chunks):
         batches = [RawBatch(X, y, None) for X, y in chunks]
         survey = reduce(Survey.merge, (Survey.of(batch, "toy", allow_nan=False) for batch in batches))
         prepare, self.survey, self.n_rows, self.weight, self.weight_exponent = preparation(survey, "toy", None, None)
         self.rows = [prepare(batch) for batch in batches]
+        self.reading = Reading(1, len(X), X.nbytes)
 
     def sums(self, question):
         kernel = sum_kernel(question)

@@ -8,9 +8,18 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from boscage import OptimalTreeClassifier, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage import (
+    Axis,
+    ForestClassifier,
+    ForestRegressor,
+    OnlineTreeClassifier,
+    OptimalTreeClassifier,
+    TopDownTreeClassifier,
+    TopDownTreeRegressor,
+)
 from boscage.data.targets import encode_numbers
 
 pl = pytest.importorskip("polars")
@@ -127,3 +136,56 @@ def test_a_classifier_is_silent_about_classes(rng):
 def test_a_classifier_given_fractions_names_the_regressor():
     with pytest.raises(ValueError, match=r"Unknown label type: continuous.*TopDownTreeRegressor"):
         TopDownTreeClassifier().fit(X, [0.5, 1.5, 2.5, 3.5])
+
+
+def codes_in_chunks(values):
+    """A column of a table that was read with a dictionary: NumPy takes a missing code in it for the last value."""
+    return pa.chunked_array([pa.array(values[:2]).dictionary_encode(), pa.array(values[2:]).dictionary_encode()])
+
+
+@pytest.mark.parametrize("values", [["a", None, "b", "a"], [0, None, 1, 0], [True, None, False, True]])
+@pytest.mark.parametrize(
+    "model", [TopDownTreeClassifier(), ForestClassifier(2), OnlineTreeClassifier(), OptimalTreeClassifier(1)], ids=repr
+)
+def test_a_missing_code_is_no_label(model, values):
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, codes_in_chunks(values))
+
+
+@pytest.mark.parametrize("model", [TopDownTreeRegressor(), ForestRegressor(2, random_state=0)], ids=repr)
+def test_a_missing_code_is_no_number(model):
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, codes_in_chunks([0.5, None, 1.5, 0.5]))
+    y = [0.5, 2.5, 1.5, 0.5]
+    codes = codes_in_chunks(y)
+    np.testing.assert_array_equal(clone(model).fit(X, codes).predict(X), clone(model).fit(X, y).predict(X))
+    assert model.fit(X, y).score(X, codes) == model.score(X, y)
+
+
+def test_a_missing_code_is_no_weight():
+    with pytest.raises(ValueError, match="nan"):
+        TopDownTreeClassifier().fit(X, [0, 1, 0, 1], sample_weight=codes_in_chunks([1.0, None, 2.0, 1.0]))
+
+
+def test_a_missing_code_is_no_label_of_a_batch_or_an_edit():
+    tree = TopDownTreeClassifier(Axis(max_bins=4))
+    with pytest.raises(ValueError, match="NaN"):
+        tree.fit_batches([(X, codes_in_chunks(["a", None, "b", "a"]))])
+    tree.fit_batches([(X, codes_in_chunks(["a", "a", "b", "b"]))])
+    assert tree.edit(X, codes_in_chunks(["a", "a", "b", "b"])).report.accuracy_before == 1
+    with pytest.raises(ValueError, match="None, which is not a class"):
+        tree.edit(X, codes_in_chunks(["a", None, "b", "b"]))
+
+
+def test_a_missing_date_is_no_label():
+    y = np.array(["2020-01-01", "NaT", "2020-01-02", "NaT"], "M8[D]")
+    with pytest.raises(ValueError, match="NaT: row 1 has no label"):
+        TopDownTreeClassifier().fit(X, y)
+    assert TopDownTreeClassifier().fit(X[::2], y[::2]).predict(X[:1]) == y[0]
+
+
+def test_a_list_is_no_label():
+    y = np.empty(4, object)
+    y[:] = [np.arange(2)] * 4
+    with pytest.raises(ValueError, match="Unknown label type: y holds objects of type ndarray"):
+        TopDownTreeClassifier().fit(X, y)

@@ -195,6 +195,14 @@ def test_hostile_names_and_categories(tmp_path):
         assert library.name(library.predict(x)).decode() == expected
 
 
+def test_names_in_comments_do_not_hide_code():
+    """A mark that writes from right to left would show the rest of the comment, and what follows, in another order."""
+    X = pd.DataFrame({"\u202ea\u0007\u2066": [0.0, 1.0, 2.0, 3.0]})
+    text = TopDownTreeClassifier().fit(X, ["\u202eno", "yes"] * 2).to_c()
+    assert "U+202EaU+0007U+2066" in text
+    assert text.isascii()
+
+
 def test_refusals():
     tree = random_tree(0)
     with pytest.raises(ValueError, match="name must be letters, digits and underscores"):

@@ -25,14 +25,15 @@ class InlineVector {
   InlineVector(const std::vector<T>& values) : InlineVector(std::span<const T>(values)) {}
   InlineVector(const InlineVector& other) : InlineVector(std::span<const T>(other.data(), other.size())) {}
   InlineVector(InlineVector&& other) noexcept : size_(std::exchange(other.size_, 0)), place_(other.place_) {}
-  InlineVector& operator=(InlineVector other) noexcept {
-    std::swap(size_, other.size_);
-    std::swap(place_, other.place_);
+  InlineVector& operator=(const InlineVector& other) { return *this = InlineVector(other); }
+  InlineVector& operator=(InlineVector&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    size_ = std::exchange(other.size_, 0);
+    place_ = other.place_;
     return *this;
   }
-  ~InlineVector() {
-    if (size_ > N) std::allocator<T>().deallocate(place_.heap, size_);
-  }
+  ~InlineVector() { release(); }
 
   void assign(size_t count, const T& value) { *this = InlineVector(count, value); }
 
@@ -59,6 +60,10 @@ class InlineVector {
     if (count > N) place_.heap = std::allocator<T>().allocate(count);
     size_ = count;
     return data();
+  }
+
+  void release() {
+    if (size_ > N) std::allocator<T>().deallocate(place_.heap, size_);
   }
 
   size_t size_ = 0;

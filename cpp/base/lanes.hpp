@@ -15,10 +15,12 @@ namespace boscage {
 constexpr int64_t kLanes = 8;
 
 typedef double Lanes __attribute__((vector_size(64)));
+typedef double HalfLanes __attribute__((vector_size(32)));
 typedef int64_t Bits __attribute__((vector_size(64)));
 typedef float Singles __attribute__((vector_size(32)));
 typedef float TwoSingles __attribute__((vector_size(64)));
 typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double LoadHalf __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float LoadTwo __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -41,15 +43,28 @@ BOSCAGE_INLINE TwoSingles repeat(Singles x) {
 BOSCAGE_INLINE Lanes all(double value) { return Lanes{} + value; }
 BOSCAGE_INLINE double sum(Lanes v) { return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7])); }
 
-// The dot product of dot.hpp, to be inlined into kernels: the same order of additions, the same bits.
+// Adds the last products, fewer than four.
+BOSCAGE_INLINE void add_last(HalfLanes& sums, const double* a, const double* b, int64_t count) {
+  if (count > 0) sums[0] += a[0] * b[0];
+  if (count > 1) sums[1] += a[1] * b[1];
+  if (count > 2) sums[2] += a[2] * b[2];
+}
+
+// The dot product of dot.hpp, to be inlined into kernels: the same order of additions, the same bits. The last columns
+// are added in registers: a loop over their number would go through memory.
 BOSCAGE_INLINE double dot_lanes(const double* a, const double* b, int64_t size) {
   Lanes total{};
   int64_t j = 0;
   for (; j + kLanes <= size; j += kLanes) total += load(a + j) * load(b + j);
-  double lane[kLanes];
-  store(lane, total);
-  for (int k = 0; j < size; ++j, ++k) lane[k] += a[j] * b[j];
-  return ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  HalfLanes first = __builtin_shufflevector(total, total, 0, 1, 2, 3);
+  HalfLanes second = __builtin_shufflevector(total, total, 4, 5, 6, 7);
+  if (size - j < 4) {
+    add_last(first, a + j, b + j, size - j);
+  } else {
+    first += *reinterpret_cast<const LoadHalf*>(a + j) * *reinterpret_cast<const LoadHalf*>(b + j);
+    add_last(second, a + j + 4, b + j + 4, size - j - 4);
+  }
+  return ((first[0] + first[1]) + (first[2] + first[3])) + ((second[0] + second[1]) + (second[2] + second[3]));
 }
 
 // Memory that begins where a cache line does: lanes that cross lines cost twice.

@@ -9,7 +9,6 @@
 #include "base/index.hpp"
 #include "bind/arrays.hpp"
 #include "bind/run.hpp"
-#include "online/distinct.hpp"
 #include "online/learner.hpp"
 
 namespace nb = nanobind;
@@ -203,13 +202,6 @@ nb::ndarray<nb::numpy, int32_t> leaves(const on::Learner& learner, const RowBatc
   return give(std::move(out));
 }
 
-nb::tuple distinct(const RowBatch& rows, In1<int32_t> labels, std::optional<In1<double>> weights) {
-  require(signed_size(labels) == rows.batch.rows, "labels must have one entry per row");
-  require(!weights || weights->size() == labels.size(), "weights must have one entry per row");
-  on::DistinctRows out = on::distinct_rows(rows.batch, labels.data(), weights ? weights->data() : nullptr);
-  return nb::make_tuple(give(std::move(out.rows)), give(std::move(out.weights)));
-}
-
 on::Learner checked_learner(const on::Config& config) {
   require(config.features >= 1 && config.features < INT32_MAX - 64, "the number of columns is out of range");
   require(config.learning_rate > 0 && config.learning_rate <= 1e6, "learning_rate is out of range");
@@ -269,8 +261,6 @@ void bind_online(nb::module_& module) {
       .def("__init__", &make_sparse<double>, "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(),
            "n_features"_a)
       .def_prop_ro("is_short", [](const RowBatch& rows) { return is_short(rows.batch); });
-  module.def("distinct_rows", &distinct, "rows"_a, "labels"_a.noconvert(), "weights"_a.noconvert().none(),
-             "One row of each kind, ordered by content, and the weight of the kind.");
   nb::class_<on::Constants>(module, "OnlineConstants", "Numbers of OnlineTreeClassifier that are not parameters.")
       .def(nb::init<>())
       .def_rw("start_square", &on::Constants::start_square)

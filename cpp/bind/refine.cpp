@@ -8,7 +8,7 @@
 
 #include "bind/bound_predictor.hpp"
 #include "bind/run.hpp"
-#include "refine/hash.hpp"
+#include "data/row_hashes.hpp"
 #include "refine/leaf_models.hpp"
 #include "refine/polish.hpp"
 
@@ -227,7 +227,7 @@ template <class Rows>
 nb::object hashes(const Rows& rows, const In1<int32_t>& label) {
   if (static_cast<int64_t>(label.size()) != rows.rows)
     throw std::invalid_argument("label must have one entry for each row.");
-  return nb::cast(give(rf::row_hashes(rows, view(label))));
+  return nb::cast(give(row_hashes(rows, view(label))));
 }
 
 template <class T, class Index>

@@ -126,10 +126,8 @@ struct Gini {
   double gain(const double* right, const double* left, int k) const {
     if (k == 2) {
       const double p = right[0] + right[1], q = left[0] + left[1];
-      if (detail::moderate(p, q)) [[likely]] {
-        const double d = right[1] * left[0] - left[1] * right[0];  // = R1 Q - L1 P with fewer roundings
-        return 2 * d * d / (p * q * (p + q));
-      }
+      if (detail::moderate(p, q)) [[likely]]
+        return pair_gain(right[0], right[1], left[0], left[1]);
     }
     return detail::with_moderate_scale(right, left, k, [k](const double* r, const double* l, double p, double q) {
       if (k == 2 || std::min(p, q) <= 1e-70) [[unlikely]]
@@ -144,6 +142,14 @@ struct Gini {
   }
 
   double drop(const double* right, const double* left, int k) const { return gain(right, left, k); }
+
+  // gain() of two classes, for one cut or many at once: where sides weigh at least `lightest` and `all` together.
+  bool has_pair_gain(double lightest, double all) const { return detail::moderate(lightest, all - lightest); }
+  double pair_gain(double right_0, double right_1, double left_0, double left_1) const {
+    const double p = right_0 + right_1, q = left_0 + left_1;
+    const double d = right_1 * left_0 - left_1 * right_0;  // = R1 Q - L1 P with fewer roundings
+    return 2 * d * d / (p * q * (p + q));
+  }
 
  private:
   // A side so light that squares would vanish is measured in its own unit.

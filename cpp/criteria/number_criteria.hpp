@@ -27,12 +27,20 @@ struct SquaredError {
   double gain(const double* right, const double* left, int k) const {
     const double p = right[0], q = left[0];
     if (!(p > 0 && q > 0)) return 0;
+    if (k == 2) return pair_gain(p, right[1], q, left[1]);
     double squares = 0;
     for (int j = 1; j < k; ++j) {
       const double d = right[j] * q - left[j] * p;
       squares += d * d;
     }
     return squares / (p * q * (p + q) * (k - 1));
+  }
+
+  // gain() of one output, for one cut or many at once: where sides weigh at least `lightest`.
+  bool has_pair_gain(double lightest, double) const { return lightest > 0; }
+  double pair_gain(double p, double right, double q, double left) const {
+    const double d = right * q - left * p;
+    return d * d / (p * q * (p + q));
   }
 
   double noise(const double* sums, int) const { return 1e-26 * sums[0]; }

@@ -49,4 +49,23 @@ struct SparseRows {
 using AnyRows = std::variant<Matrix<float>, Matrix<double>, SparseRows<float, int32_t>, SparseRows<float, int64_t>,
                              SparseRows<double, int32_t>, SparseRows<double, int64_t>>;
 
+template <class Rows>
+constexpr bool is_sparse = !requires(const Rows& rows) { rows.column_stride; };
+
+// Calls visit(column, value) for the numbers of a row, of a sparse one for those that are stored.
+template <class Rows, class Visit>
+void for_entries(const Rows& X, int64_t row, Visit visit) {
+  if constexpr (is_sparse<Rows>) {
+    const auto [begin, end] = X.range(row);
+    for (int64_t k = begin; k < end; ++k) visit(X.column(k), static_cast<double>(X.data[k]));
+  } else {
+    const auto* data = X.data + row * X.row_stride;
+    if (X.column_stride == 1) {  // the loop that the compiler makes wide
+      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j]));
+    } else {
+      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j * X.column_stride]));
+    }
+  }
+}
+
 }  // namespace boscage

@@ -101,8 +101,9 @@ struct SoftNumbers {
 
 class NodeCutter {
  public:
-  // Of classes.
-  NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion, const Limits& limits);
+  // Of classes; `terms` of a larger node serve this one too.
+  NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion, const Limits& limits,
+             const EntropyTerms& terms = {});
   // Of numbers that are chosen by sums.
   NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers, const AnyCriterion& criterion,
              const Limits& limits);

@@ -82,18 +82,18 @@ void NumberRows::load(std::span<const uint32_t> ordered, RankedNode& node) const
 std::pair<Side, Side> NumberRows::measure(std::span<const uint32_t> rows, const uint8_t* goes_left,
                                           const std::shared_ptr<const NumberGrid>& grid) const {
   NumberSums sides[2] = {NumberSums(outputs_), NumberSums(outputs_)};
+  double* const sums[2] = {sides[0].sums.data(), sides[1].sums.data()};
+  OutputFacts* const facts[2] = {sides[0].outputs.data(), sides[1].outputs.data()};
   const auto add = [&](size_t outputs) {
     for (const uint32_t row : rows) {
-      NumberSums& side = sides[goes_left[row] ? 0 : 1];
-      ++side.rows;
-      side.report += reports_[row];
-      double* sums = side.sums.data();
-      OutputFacts* facts = side.outputs.data();
-      sums[0] += weight(row);
+      const size_t side = goes_left[row] ? 0 : 1;
+      ++sides[side].rows;
+      sides[side].report += reports_[row];
+      sums[side][0] += weight(row);
       const double* values = data_.data() + row * stride_ + (stride_ - outputs);
       for (size_t j = 0; j < outputs; ++j) {
-        sums[j + 1] += values[j];
-        facts[j].widen(target_.number[row * outputs + j]);
+        sums[side][j + 1] += values[j];
+        facts[side][j].widen(target_.number[row * outputs + j]);
       }
     }
   };

@@ -3,10 +3,11 @@
 //
 // Rows say what a row adds to the sums: to the weight of its class (classes absent from the node are left out: a
 // NodeView counts only those present), or its weight and weight times value. Both lie on grids made on input, so
-// right = total - left is exact. second(): the last of two sums, from which `pair` makes both.
+// right = total - left is exact. Of two sums second() is the last one; first() makes the other of it and the weight.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,10 +24,11 @@ namespace boscage {
 template <class Rows>
 struct ClassRows {
   using Target = Classes;
+  // Of two classes, numbered 0 and 1; a branch would be guessed wrong half of the time.
   double second(uint32_t row, std::span<const uint32_t> local, double w) const {
-    return local[rows().label(row)] ? w : 0.0;
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(w) & -uint64_t{local[rows().label(row)]});
   }
-  static void pair(double weight, double second, double* sums) { sums[0] = weight - second, sums[1] = second; }
+  static double first(double weight, double second) { return weight - second; }
   void add(uint32_t row, std::span<const uint32_t> local, double* sums) const {
     sums[local[rows().label(row)]] += rows().weight(row);
   }
@@ -52,12 +54,22 @@ struct WeightedRow {
   uint32_t label;
 };
 
-struct WeightedRows : ClassRows<WeightedRows> {
-  explicit WeightedRows(const WeightedRow* rows) : all(rows) {}
-  const WeightedRow* all;
+// The same where all weights and classes are small whole numbers, as in a bootstrap: more rows stay in cache.
+struct SmallRow {
+  static constexpr double kMost = 65535;
+  uint16_t weight, label;
+};
+
+template <class Row>
+struct RowsWith : ClassRows<RowsWith<Row>> {
+  explicit RowsWith(const Row* rows) : all(rows) {}
+  const Row* all;
   uint32_t label(uint32_t row) const { return all[row].label; }
   double weight(uint32_t row) const { return all[row].weight; }
 };
+
+using WeightedRows = RowsWith<WeightedRow>;
+using SmallRows = RowsWith<SmallRow>;
 
 // Rows of numbers as NumberRows keeps them. Outputs: 1, or 0 for any number of them.
 template <bool is_unit, size_t outputs>
@@ -69,7 +81,7 @@ struct ValueRows {
   size_t stride() const { return is_unit ? 1 : (outputs == 0 ? count : outputs) + 1; }
   double weight(uint32_t row) const { return is_unit ? 1.0 : data[row * stride()]; }
   double second(uint32_t row, std::span<const uint32_t>, double) const { return data[row * stride() + !is_unit]; }
-  static void pair(double weight, double second, double* sums) { sums[0] = weight, sums[1] = second; }
+  static double first(double weight, double) { return weight; }
   void add(uint32_t row, std::span<const uint32_t>, double* sums) const { change<1>(row, sums); }
   void take(uint32_t row, std::span<const uint32_t>, double* sums) const { change<-1>(row, sums); }
 
@@ -131,32 +143,67 @@ struct Start {
 
 namespace detail {
 
+// Cuts between so many neighbouring rows are looked at side by side.
+constexpr int64_t kCutsAtOnce = 64;
+
+// Gains of cuts with these sums on the left, and how many are above `best`: a loop that compilers make wide.
+template <class Rows, class Criterion>
+int64_t pair_gains(const Criterion& criterion, std::span<const double> total, const double* weight,
+                   const double* second, int64_t count, double best, double* gains) {
+  const double all_first = total[0], all_second = total[1];
+  int64_t above = 0;
+  for (int64_t j = 0; j < count; ++j) {
+    const double first = Rows::first(weight[j], second[j]);
+    const double gain = criterion.pair_gain(all_first - first, all_second - second[j], first, second[j]);
+    gains[j] = gain;
+    above += gain > best ? int64_t{1} : int64_t{0};
+  }
+  return above;
+}
+
 // Both sides have two sums.
 template <class Criterion, class Rows>
 Best scan_two(const Criterion& criterion, const Rows& rows, std::span<const uint32_t> order, const NodeView& node,
               const Start& start) {
   Best best;
-  double left[2] = {0, 0}, right[2];
-  if (!start.left.empty()) left[0] = start.left[0], left[1] = start.left[1];
   const auto present = signed_size(order);
   const int64_t low = std::max<int64_t>(1, node.min_samples_leaf - start.rows);
   const int64_t high = node.rows - node.min_samples_leaf - start.rows;
   const double heaviest_left = node.weight - node.min_weight_leaf;
-  double weight = Rows::Target::weight(left, 2), second = left[1];
-  const auto consider = [&](int64_t i) {
-    if (i < low || i > high || weight < node.min_weight_leaf || weight > heaviest_left) return;
-    Rows::pair(weight, second, left);
-    right[0] = node.total[0] - left[0], right[1] = node.total[1] - second;
-    best.offer<Criterion>(criterion.gain(right, left, 2), node.noise, i);
+  double weight = start.left.empty() ? 0.0 : Rows::Target::weight(start.left.data(), 2);
+  double second = start.left.empty() ? 0.0 : start.left[1];
+  const auto gain_at = [&](double w, double s) {
+    const double left[2] = {Rows::first(w, s), s}, right[2] = {node.total[0] - left[0], node.total[1] - s};
+    return criterion.gain(right, left, 2);
   };
-  for (int64_t i = 0; i < present; ++i) {
-    const uint32_t entry = order[to_size(i)], row = entry & kRowMask;
-    if (entry & kNewValue) consider(i);
-    const double w = rows.weight(row);
-    weight += w;
-    second += rows.second(row, node.local, w);
+  const auto is_allowed = [&](double w) { return !(w < node.min_weight_leaf || w > heaviest_left); };
+  double weights[kCutsAtOnce], seconds[kCutsAtOnce], gains[kCutsAtOnce];
+  for (int64_t begin = 0; begin < present; begin += kCutsAtOnce) {
+    const uint32_t* block = order.data() + begin;
+    const int64_t count = std::min(kCutsAtOnce, present - begin);
+    for (int64_t j = 0; j < count; ++j) {
+      const uint32_t row = block[j] & kRowMask;
+      weights[j] = weight, seconds[j] = second;
+      const double w = rows.weight(row);
+      weight += w;
+      second += rows.second(row, node.local, w);
+    }
+    const int64_t from = std::max<int64_t>(0, low - begin), to = std::min(count, high + 1 - begin);
+    if (from >= to) continue;
+    bool has_gains = false;
+    if constexpr (requires { criterion.has_pair_gain(0.0, 0.0); }) {
+      const double lightest = std::min(weights[from], node.weight - weights[to - 1]);
+      has_gains = best.gain >= 0 && criterion.has_pair_gain(lightest, node.weight);
+      if (has_gains && pair_gains<Rows>(criterion, node.total, weights, seconds, count, best.gain, gains) == 0)
+        continue;
+    }
+    for (int64_t j = from; j < to; ++j)
+      if ((block[j] & kNewValue) && is_allowed(weights[j]))
+        best.offer<Criterion>(has_gains ? gains[j] : gain_at(weights[j], seconds[j]), node.noise, begin + j);
   }
-  if (start.rows == 0 && present < node.rows) consider(present);  // the missing rows alone on the right
+  // The missing rows alone on the right.
+  if (start.rows == 0 && present < node.rows && present >= low && present <= high && is_allowed(weight))
+    best.offer<Criterion>(gain_at(weight, second), node.noise, present);
   return best;
 }
 

@@ -6,14 +6,13 @@
 
 #include "base/array.hpp"
 #include "base/rng.hpp"
+#include "numeric/deviation.hpp"
 #include "numeric/pairwise_sum.hpp"
 
 namespace boscage::refine {
 
 namespace {
 
-// A column that varies by less is constant, and so is one whose numbers differ by their last rounding alone.
-constexpr double kSmallestDeviation = 1e-290, kRelativeNoise = 0x1p-52;
 // Columns beyond these sizes are measured in a unit of their own, those so many times as large as their range from the
 // middle of it: squares neither overflow nor vanish, and sums keep their digits.
 constexpr double kLarge = 1e100, kSmall = 1e-100, kFar = 0x1p26;
@@ -134,8 +133,8 @@ Standard make_standard(const RowSource& source, const Sample& sample, double sha
   for (int64_t j = 0; j < width; ++j) {
     double& deviation = out.deviation[j];
     deviation = std::sqrt(deviation) * measures[j].unit();
-    const bool varies = out.low[j] < out.high[j] && deviation > kSmallestDeviation &&
-                        deviation > kRelativeNoise * std::abs(out.mean[j]) && std::isfinite(deviation);
+    const bool varies =
+        out.low[j] < out.high[j] && is_spread(deviation, std::abs(out.mean[j])) && std::isfinite(deviation);
     if (!varies) deviation = 0;
     const double wide = share * out.high[j] - share * out.low[j];
     if (varies && wide > deviation && std::isfinite(wide)) deviation = wide;

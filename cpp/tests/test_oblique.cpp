@@ -265,8 +265,8 @@ TEST("columns scaled by their range lie in [-1, 1], from sparse rows as from den
   const Control control;
   ObliqueData dense = node.data(node.matrix(), pool, control), sparse = node.data(node.sparse(), pool, control);
   const std::vector<double> mean = dense.scaling.mean;
-  scale_by_range(dense.X, {}, control, dense.scaling);
-  scale_by_range(sparse.X, {}, control, sparse.scaling);
+  scale_by_range(dense.X, {}, pool, control, dense.scaling);
+  scale_by_range(sparse.X, {}, pool, control, sparse.scaling);
   CHECK(dense.scaling.mean == mean);
   for (size_t j = 0; j < Sample::d; ++j) {
     CHECK(dense.scaling.inverse[j] == sparse.scaling.inverse[j]);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "base/rng.hpp"
-#include "online/distinct.hpp"
 #include "online/learner.hpp"
 #include "tests/check.hpp"
 
@@ -214,31 +213,6 @@ TEST("a state with a missing or foreign array is refused") {
     }
     CHECK(refused);
   }
-}
-
-TEST("equal rows are merged whatever their order, dense or sparse") {
-  const std::vector<double> dense{1, 0, 2, 0, 3, 0, 1, 0, 2, 1, 0, 2};
-  const std::vector<int32_t> labels{0, 0, 0, 1};
-  const std::vector<double> weights{1, 2, 3, 4};
-  Batch batch;
-  batch.rows = 4;
-  batch.features = 3;
-  batch.data64 = dense.data();
-  const DistinctRows found = distinct_rows(batch, labels.data(), weights.data());
-  CHECK(found.rows.size() == 3);  // rows 0 and 2 are one; row 3 has another label
-  CHECK(std::accumulate(found.weights.begin(), found.weights.end(), 0.0) == 10);
-  CHECK(*std::max_element(found.weights.begin(), found.weights.end()) == 4);
-  const std::vector<double> values{1, 2, 3, 1, 2, 1, 2};
-  const std::vector<int32_t> indices{0, 2, 1, 0, 2, 0, 2};
-  const std::vector<int64_t> indptr{0, 2, 3, 5, 7};
-  Batch sparse = batch;
-  sparse.data64 = values.data();
-  sparse.indices = indices.data();
-  sparse.indptr = indptr.data();
-  sparse.entries = 7;
-  check_batch(sparse);
-  const DistinctRows same = distinct_rows(sparse, labels.data(), weights.data());
-  CHECK(same.weights == found.weights);
 }
 
 TEST("a stop request ends learning") {

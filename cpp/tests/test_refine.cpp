@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/rng.hpp"
-#include "refine/hash.hpp"
+#include "data/row_hashes.hpp"
 #include "refine/leaf_models.hpp"
 #include "refine/polish.hpp"
 #include "refine/product.hpp"

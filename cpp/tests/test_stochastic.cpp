@@ -212,7 +212,7 @@ TEST("any number of threads grows the same tree") {
   for (const int threads : {1, 3}) {
     Pool pool(threads);
     const Frame frame =
-        make_frame(example.rows(), standard, find_range(example.rows(), pool, control), {}, pool, control);
+        make_frame(example.rows(), standard, column_ranges(example.rows().X, {}, pool, control), {}, pool, control);
     const AnyCriterion gini = Gini{};
     MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, {}, nullptr, pool, control);
     Limits limits;

@@ -163,9 +163,6 @@ class RowBatch:
     @property
     def is_short(self) -> bool: ...
 
-def distinct_rows(rows: RowBatch, labels: NDArray[numpy.int32], weights: NDArray[numpy.float64] | None) -> tuple[Any, ...]:
-    """One row of each kind, ordered by content, and the weight of the kind."""
-
 class OnlineConstants:
     """Numbers of OnlineTreeClassifier that are not parameters."""
 

@@ -330,7 +330,17 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
 
     @of_one_fit
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict with the fitted classifier."""
+        """Predict classes with the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows, of any kind the classifier takes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
         check_is_fitted(self, "estimator_")
         labels: npt.NDArray[Any] = self.estimator_.predict(self._seen(X))
         return labels
@@ -338,7 +348,18 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     @of_one_fit
     def predict_proba(self, X: Any) -> Floats:
-        """Predict class probabilities in the order of ``classes_``; 0 for classes that no copy has."""
+        """Predict class probabilities with the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows, of any kind the classifier takes.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``; 0 for classes that no copy has.
+        """
         check_is_fitted(self, "estimator_")
         given = self.estimator_.predict_proba(self._seen(X))
         out = np.zeros((len(given), len(self.classes_)), dtype=given.dtype)
@@ -348,7 +369,18 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     @_has("decision_function")  # type: ignore[untyped-decorator]
     @of_one_fit
     def decision_function(self, X: Any) -> Floats:
-        """Decision function of the fitted classifier."""
+        """Return the decision function of the fitted classifier.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Rows, of any kind the classifier takes.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            As the classifier returns it.
+        """
         check_is_fitted(self, "estimator_")
         scores: Floats = self.estimator_.decision_function(self._seen(X))
         return scores

@@ -5,19 +5,17 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from boscage.data.weights import near_one
 from boscage.engine.recount import Rows, checked_rows, is_majority, job_of, leaf_part, recount
 from boscage.model import predict as _predict
 from boscage.pruning import collapse, surviving_nodes
 from boscage.show.describe import Describer
 from boscage.tree import LINEAR, Bools, Floats, Int64s, LeafModels, Tree
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EditReport", "TreeEdit"]
 
@@ -230,9 +228,7 @@ class TreeEdit:
 
     def _compare_numbers(self, rows: Rows) -> EditReport:
         before, after = (_predict.predict_proba(tree, rows.X) for tree in (self._start, self.tree))
-        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
-        share = weight / weight.sum() / before.shape[1]
-        first, last = (float(np.sqrt(share @ ((found - rows.y) ** 2).sum(axis=1))) for found in (before, after))
+        first, last = (_root_mean_square(found - rows.y, rows.weight) for found in (before, after))
         changed = np.flatnonzero((before != after).any(axis=1)).astype(np.int64)
         return EditReport(len(rows.y), first, last, changed, self._start.n_leaves, self.tree.n_leaves, is_numbers=True)
 
@@ -240,7 +236,7 @@ class TreeEdit:
         if self._classes is None:
             return self._compare_numbers(rows)
         before, after = (_predict.predict_class(tree, rows.X) for tree in (self._start, self.tree))
-        weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
+        weight = np.ones(len(rows.y)) if rows.weight is None else near_one(rows.weight)
         total = float(weight.sum())
         return EditReport(
             n_rows=len(rows.y),
@@ -369,6 +365,14 @@ def _ancestors(tree: Tree, node: int) -> list[int]:
     while (node := int(tree.parent[node])) >= 0:
         found.append(node)
     return found
+
+
+def _root_mean_square(away: Floats, weight: Floats | None) -> float:
+    """Root of the weighted mean of squares, over rows and outputs; numbers and weights may be of any size."""
+    exponent = np.frexp(np.abs(away).max(initial=0.0))[1]
+    share = np.ones(len(away)) if weight is None else near_one(weight)
+    square = np.ldexp(away, -exponent) ** 2
+    return float(np.ldexp(np.sqrt(share @ square.mean(axis=1) / share.sum()), exponent))
 
 
 def _votes(fractions: Floats) -> Floats:

@@ -30,9 +30,10 @@ class BestFirst(Growth):
 
     Examples
     --------
-    >>> from boscage.growth import BestFirst
-    >>> BestFirst().native()
-    'best_first'
+    >>> from boscage import BestFirst, TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier(growth=BestFirst(), max_leaf_nodes=3).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
+    >>> tree.get_n_leaves()
+    3
     """
 
     name = "best_first"
@@ -41,7 +42,7 @@ class BestFirst(Growth):
 
 @register("growth", "heaviest_first")
 class HeaviestFirst(Growth):
-    """Split the leaf of largest weight first, as the analysis of LOMtree does.
+    """Split the leaf with the largest weight first, as in the analysis of LOMtree.
 
     References
     ----------
@@ -50,9 +51,10 @@ class HeaviestFirst(Growth):
 
     Examples
     --------
-    >>> from boscage.growth import HeaviestFirst
-    >>> HeaviestFirst().native()
-    'heaviest_first'
+    >>> from boscage import HeaviestFirst, TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier(growth=HeaviestFirst(), max_leaf_nodes=3).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
+    >>> tree.get_n_leaves()
+    3
     """
 
     name = "heaviest_first"
@@ -61,13 +63,14 @@ class HeaviestFirst(Growth):
 
 @register("growth", "depth_first")
 class DepthFirst(Growth):
-    """Finish the left branch before the right one; not with ``max_leaf_nodes``, which would leave one long branch.
+    """Split the left branch completely before the right one; cannot be combined with ``max_leaf_nodes``.
 
     Examples
     --------
-    >>> from boscage.growth import DepthFirst
-    >>> DepthFirst().native()
-    'depth_first'
+    >>> from boscage import DepthFirst, TopDownTreeClassifier
+    >>> tree = TopDownTreeClassifier(growth=DepthFirst(), max_depth=2).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
+    >>> tree.get_depth()
+    2
     """
 
     name = "depth_first"

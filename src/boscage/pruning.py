@@ -38,10 +38,12 @@ def prune(tree: Tree, alpha: float) -> Tree:
 
 def prune_bits(tree: Tree, bits: float) -> Tree:
     """Return the smallest subtree of least Σ_leaves w_l·entropy_l + bits·|leaves|, whatever the tree's criterion."""
+    if not bits:
+        return tree
     share = np.where(tree.value > 0, tree.value, 1.0)
     entropy = -(share * np.log2(share)).sum(axis=1)
     collapsed = _path(tree, entropy)["collapse"] <= bits / tree.weighted_n_node_samples[0]
-    return collapse(tree, collapsed) if bits and collapsed.any() else tree
+    return collapse(tree, collapsed) if collapsed.any() else tree
 
 
 def surviving_nodes(tree: Tree, collapsed: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

@@ -15,6 +15,7 @@ from boscage.engine.estimator import TreeClassifier, TreeRegressor
 from boscage.files import saveable
 from boscage.growth import Growth
 from boscage.leaves import Leaf
+from boscage.polish import Polish
 from boscage.splits import SplitFamily
 from boscage.tree import Target
 
@@ -139,13 +140,13 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
@@ -298,13 +299,13 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,

@@ -204,8 +204,8 @@ _OPTIONAL_NODE_ARRAYS: tuple[tuple[str, int, np.dtype[Any]], ...] = (
 class Tree(Record):
     """A decision tree of n nodes over d columns, for K classes or K outputs.
 
-    Node 0 is the root and children have larger numbers than their parent. Arrays are taken over without a copy
-    where their type allows, and shown read-only; call :meth:`check` on a tree that was not made by a learner.
+    Node 0 is the root, and children have larger numbers than their parent. Arrays are not copied where their type
+    allows it, and cannot be written to. Call :meth:`check` on a tree that you built yourself.
 
     Parameters
     ----------
@@ -412,8 +412,8 @@ class Tree(Record):
     def term_sizes(self) -> Weights:
         """|θ_j|·sd_j of every term of the linear tests: how much it moves the score over the training rows.
 
-        θ are the weights in the user's units and sd the spread of the columns; where no spread is stored, 1/scale of
-        the input map stands for it, or else 1.
+        θ are the weights in the user's units and sd the standard deviations of the columns; where these are not
+        stored, 1/scale of the input map is used, or else 1.
         """
         if self.schema.spread is None:
             weights: Any = self.weights
@@ -461,7 +461,19 @@ class Tree(Record):
         max_terms: int = 5,
         units: str = "original",
     ) -> Explanation:
-        """Explain the prediction of one row of floats; see :func:`boscage.explain.explain`."""
+        """Explain the prediction of one row; see :func:`boscage.explain.explain`.
+
+        Parameters
+        ----------
+        row : array of shape (d,)
+            Numbers, categories as codes.
+        feature_names, class_names, decimals, max_terms, units
+            As in :func:`boscage.explain.explain`.
+
+        Returns
+        -------
+        Explanation
+        """
         from boscage.explain import explain
 
         names = {"feature_names": feature_names, "class_names": class_names}
@@ -478,6 +490,10 @@ class Tree(Record):
             Class numbers.
         sample_weight : array of shape (n,), optional
             Weights.
+
+        Returns
+        -------
+        TreeEdit
         """
         from boscage.edit import TreeEdit
         from boscage.engine.recount import checked_rows

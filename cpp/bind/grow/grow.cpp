@@ -50,6 +50,8 @@ struct RowsWithWeight {
       return;
     }
     const auto outputs = to_size(all.outputs);
+    weight.reserve(row_of.size());
+    all.is_numbers() ? number.reserve(row_of.size() * outputs) : label.reserve(row_of.size());
     for (const uint32_t row : row_of) {
       weight.push_back(all.weight[row]);
       if (all.is_numbers()) {

@@ -43,7 +43,7 @@ nb::dict grow(const Table& X, const Problem& problem, const ObliqueFamily& famil
     Pool pool(spec.threads);
     NodeRows rows(target, spec.criterion);
     scaling = make_scaling(X.rows, target.weight, pool, control);
-    if (scale == ColumnScale::range) scale_by_range(X.rows, target.weight, control, scaling);
+    if (scale == ColumnScale::range) scale_by_range(X.rows, target.weight, pool, control, scaling);
     ObliqueData data{
         X.rows,   std::move(scaling), target, spec.criterion, spec.limits, problem.lookahead, problem.linear_only,
         deadline, rows.numbers()};

@@ -86,13 +86,13 @@ struct FramedRows {
     st::FrameSettings how = settings.frame;
     st::Range range;
     if (how.scale == st::Scale::standard) {
-      range = st::find_range(rows, pool, control);
+      range = column_ranges(rows.X, {}, pool, control);
       if constexpr (holds_doubles<Rows>) read_in(st::find_units(range), range);
     }
     frame = st::make_frame(rows, how, range, units, pool, control);
     if constexpr (holds_doubles<Rows>) {
       if (how.scale != st::Scale::unit || *std::min_element(frame.norm.begin(), frame.norm.end()) > 0x1p-780) return;
-      read_in(st::common_unit(st::find_range(rows, pool, control)), range);
+      read_in(st::common_unit(column_ranges(rows.X, {}, pool, control)), range);
       if (units.is_empty()) return;
       how.constant *= units.unit[0];
       frame = st::make_frame(rows, how, range, units, pool, control);

@@ -16,7 +16,7 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
                        const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
                        ColumnSample sample, std::span<const uint32_t> row_of)
     : X_(X.rows()),
-      row_of_(row_of.begin(), row_of.end()),
+      row_of_(row_of),
       rows_(rows),
       criterion_(criterion),
       limits_(limits),
@@ -61,7 +61,15 @@ AxisSearch::AxisSearch(const DataTable& X, std::span<const int64_t> n_categories
     root_exponent_ = rows.total().numbers->grid->exponent;
     return;
   }
-  if (rows.is_weighted()) {
+  const auto weights = rows.target().weight;
+  const bool is_counted = std::all_of(weights.begin(), weights.end(), [](double weight) {
+    return weight <= SmallRow::kMost && weight == std::floor(weight);
+  });
+  if (rows.is_weighted() && is_counted && rows.classes() <= SmallRow::kMost) {
+    small_rows_.resize(n);
+    for (uint32_t row = 0; row < n; ++row)
+      small_rows_[row] = {static_cast<uint16_t>(rows.weight(row)), static_cast<uint16_t>(rows.label(row))};
+  } else if (rows.is_weighted()) {
     weighted_.resize(n);
     for (uint32_t row = 0; row < n; ++row) weighted_[row] = {rows.weight(row), static_cast<uint32_t>(rows.label(row))};
   } else if (rows.classes() <= 256) {
@@ -181,6 +189,7 @@ Cut AxisSearch::best_of(const Node& node, int32_t id, size_t count, const At& at
     if (numbers->is_weighted()) return search_all(WeightedValues{numbers->data()});
     return search_all(UnitValues{numbers->data()});
   }
+  if (!small_rows_.empty()) return search_all(SmallRows(small_rows_.data()));
   if (!weighted_.empty()) return search_all(WeightedRows(weighted_.data()));
   if (!small_labels_.empty()) return search_all(UnitRows<uint8_t>(small_labels_.data()));
   return search_all(UnitRows<uint32_t>(large_labels_.data()));

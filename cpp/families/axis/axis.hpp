@@ -64,7 +64,7 @@ struct AxisScratch {
 class AxisSearch {
  public:
   // n_categories and max_bins are for dense rows only; bins want all rows of the table. `sample`: how many columns a
-  // node looks at. `row_of`: the rows of the table that `rows` numbers from 0 on; empty: all of them.
+  // node looks at. `row_of`: the rows of the table that `rows` numbers from 0 on, borrowed; empty: all of them.
   AxisSearch(const DataTable& X, std::span<const int64_t> n_categories, int64_t max_bins, NodeRows& rows,
              const AnyCriterion& criterion, const Limits& limits, Pool& pool, const Control& control,
              ColumnSample sample = {}, std::span<const uint32_t> row_of = {});
@@ -123,7 +123,7 @@ class AxisSearch {
   }
 
   AnyRows X_;
-  std::vector<uint32_t> row_of_;
+  std::span<const uint32_t> row_of_;
   NodeRows& rows_;
   AnyCriterion criterion_;
   Limits limits_;
@@ -136,6 +136,7 @@ class AxisSearch {
   std::vector<uint8_t> small_labels_;
   std::vector<uint32_t> large_labels_;
   std::vector<WeightedRow> weighted_;
+  std::vector<SmallRow> small_rows_;
   StableArray<NodeColumns> open_;  // by node
 };
 

@@ -17,6 +17,7 @@ namespace boscage {
 template <class Criterion, class Rows>
 struct ColumnScan {
   static constexpr bool kRanks = std::is_same_v<typename Rows::Target, Ranks>;
+  static constexpr size_t kFewBins = 16;
 
   const Criterion& criterion;
   const Rows& rows;
@@ -80,21 +81,36 @@ struct ColumnScan {
     }
   }
 
-  // Sums and rows by bin, or by category; the last ones are those of missing values.
+  // Sums and rows by bin, or by category; the last ones are those of missing values. An addition to a number that was
+  // just written waits for it, so where bins are few neighbouring rows go to copies in turn: sums are exact in any
+  // order.
   template <class Bin>
   void count(const Bin* bins, uint32_t n_bins, std::span<const uint32_t> node_rows) const {
-    const size_t k = view.total.size();
-    scratch.sums.assign((n_bins + size_t{1}) * k, 0.0);
-    scratch.counts.assign(n_bins + size_t{1}, 0);
+    const size_t k = view.total.size(), size = n_bins + size_t{1};
+    const size_t copies = size <= kFewBins && node_rows.size() >= 4 * kFewBins ? 4 : 1;
+    scratch.sums.assign(size * k * copies, 0.0);
+    scratch.counts.assign(size * copies, 0);
     for (size_t i = 0; i < node_rows.size(); ++i) {
-      const size_t bin = bins[node_rows[i]];
+      const size_t bin = bins[node_rows[i]] + size * (i & (copies - 1));
       ++scratch.counts[bin];
-      if constexpr (std::is_same_v<typename Rows::Target, Classes>) {
+      if constexpr (std::is_same_v<Rows, UnitValues>) {
+        scratch.sums[bin * k + 1] += rows.data[node_rows[i]];
+      } else if constexpr (std::is_same_v<typename Rows::Target, Classes>) {
         scratch.sums[bin * k + scratch.labels[i]] += rows.weight(node_rows[i]);
       } else {
         rows.add(node_rows[i], {}, scratch.sums.data() + bin * k);
       }
     }
+    if constexpr (std::is_same_v<Rows, UnitValues>)
+      for (size_t bin = 0; bin < size * copies; ++bin) scratch.sums[bin * k] = static_cast<double>(scratch.counts[bin]);
+    add_copies(scratch.sums, size * k);
+    add_copies(scratch.counts, size);
+  }
+  template <class Number>
+  static void add_copies(std::vector<Number>& numbers, size_t size) {
+    for (size_t copy = size; copy < numbers.size(); copy += size)
+      for (size_t j = 0; j < size; ++j) numbers[j] += numbers[copy + j];
+    numbers.resize(size);
   }
   void count(const Column& column, std::span<const uint32_t> node_rows) const {
     column.small.empty() ? count(column.large.data(), column.bins, node_rows)

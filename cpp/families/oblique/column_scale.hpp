@@ -24,6 +24,7 @@ inline double start_length(ColumnScale scale, size_t weights) {
 
 // Replaces centre and inverse: every column from its smallest to its largest value becomes [-1, 1].
 // weight may be empty: every row counts 1. Rows of weight 0 and missing values do not count.
-void scale_by_range(const AnyRows& X, std::span<const double> weight, const Control& control, Scaling& scaling);
+void scale_by_range(const AnyRows& X, std::span<const double> weight, Pool& pool, const Control& control,
+                    Scaling& scaling);
 
 }  // namespace boscage

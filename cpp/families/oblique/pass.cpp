@@ -121,12 +121,9 @@ size_t ObliquePass::size() const {
 template <class T>
 ObliqueBlocks<T>::ObliqueBlocks(const ObliquePass& pass)
     : pass_(pass), half_(pass.scaling), row_(to_size(pass.columns())) {
-  const auto link = [&](int32_t place) -> int32_t& {
-    if (link_of_place_.size() <= to_size(place)) link_of_place_.resize(to_size(place) + 1, -1);
-    return link_of_place_[to_size(place)];
-  };
-  for (size_t i = 0; i < pass.steps.size(); ++i) link(pass.steps[i].place) = static_cast<int32_t>(i);
-  for (size_t i = 0; i < pass.leaves.size(); ++i) link(pass.leaves[i].place) = link_to_leaf(static_cast<int32_t>(i));
+  for (size_t i = 0; i < pass.steps.size(); ++i) link_of_place_[pass.steps[i].place] = static_cast<int32_t>(i);
+  for (size_t i = 0; i < pass.leaves.size(); ++i)
+    link_of_place_[pass.leaves[i].place] = link_to_leaf(static_cast<int32_t>(i));
   first_task_.assign(pass.leaves.size() + 1, 0);
   needs_.assign(pass.leaves.size(), 0);
   size_t offset = 0;
@@ -148,8 +145,8 @@ void ObliqueBlocks<T>::fill(const Matrix<T>& X, int64_t row, double* out) const 
 // The leaf that a row comes to, or -1.
 template <class T>
 int32_t ObliqueBlocks<T>::find_leaf(const Matrix<T>& X, int64_t row, int32_t* place) {
-  const auto known = to_size(place == nullptr ? 0 : *place);
-  int32_t link = known < link_of_place_.size() ? link_of_place_[known] : kNowhere;
+  const auto known = link_of_place_.find(place == nullptr ? 0 : *place);
+  int32_t link = known == link_of_place_.end() ? kNowhere : known->second;
   if (link >= 0) fill(X, row, row_.data());
   while (link >= 0) {
     const ObliqueStep& step = pass_.steps[to_size(link)];

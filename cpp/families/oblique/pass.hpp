@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/index.hpp"
@@ -99,7 +100,7 @@ class ObliqueBlocks {
   void count(const ObliqueTask& task, double* out) const;
 
   const ObliquePass& pass_;
-  std::vector<int32_t> link_of_place_;
+  std::unordered_map<int32_t, int32_t> link_of_place_;
   std::vector<size_t> first_task_;  // of each leaf, then the number of tasks
   std::vector<size_t> offset_;      // of each task in the sums
   HalfScaling half_;

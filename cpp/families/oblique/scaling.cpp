@@ -2,21 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/index.hpp"
 #include "base/lanes.hpp"
+#include "data/survey.hpp"
+#include "numeric/deviation.hpp"
 #include "numeric/pairwise_sum.hpp"
 
 namespace boscage {
 
 namespace {
 
-// A column that varies by less is constant: the reciprocal of a much smaller deviation is no number.
-constexpr double kSmallestDeviation = 1e-290;
-// So is one whose numbers differ by their last rounding alone.
-constexpr double kRelativeNoise = 0x1p-52;
 // Where the deviation is less than this share of the mean, sums of plain numbers lose too many digits.
 constexpr double kNoiseOfSums = 1e-9;
 
@@ -171,26 +168,13 @@ class ColumnSums<SparseRows<T, Index>> {
 };
 
 // Powers of two near the largest number of each column: in these units no sum or square leaves the range of doubles.
-template <class T>
-std::vector<double> safe_units(const Matrix<T>& X) {
-  std::vector<double> units(to_size(X.columns), 1.0);
-  for (int64_t j = 0; j < X.columns; ++j) {
-    double largest = 0;
-    for (int64_t row = 0; row < X.rows; ++row) largest = std::fmax(largest, std::abs(static_cast<double>(X(row, j))));
-    if (largest > 0) units[to_size(j)] = std::ldexp(1.0, std::clamp(std::ilogb(largest), -1000, 1000));
+std::vector<double> safe_units(const ColumnRanges& ranges) {
+  std::vector<double> units(ranges.low.size(), 1.0);
+  for (size_t j = 0; j < units.size(); ++j) {
+    const double largest = ranges.largest(j);
+    if (largest > 0 && std::isfinite(largest)) units[j] = std::ldexp(1.0, std::clamp(std::ilogb(largest), -1000, 1000));
   }
   return units;
-}
-
-template <class T, class Index>
-std::vector<double> safe_units(const SparseRows<T, Index>& X) {
-  std::vector<double> largest(to_size(X.columns), 0.0);
-  for (int64_t k = 0; k < X.stored; ++k) {
-    double& most = largest[to_size(X.column(k))];
-    most = std::fmax(most, std::abs(static_cast<double>(X.data[k])));
-  }
-  for (double& value : largest) value = value > 0 ? std::ldexp(1.0, std::clamp(std::ilogb(value), -1000, 1000)) : 1.0;
-  return largest;
 }
 
 bool is_safe(const Scaling& scaling) {
@@ -202,39 +186,24 @@ bool is_safe(const Scaling& scaling) {
   return true;
 }
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-
-  void add(double x) {  // NaN changes nothing
-    low = std::fmin(low, x);
-    high = std::fmax(high, x);
-  }
-};
-
-// Of the values of a column that count and are there.
-template <class Rows>
-Range range_of(const Rows& X, std::span<const double> weight, int64_t column) {
-  Range range;
-  for (int64_t row = 0; row < X.rows; ++row)
-    if (weight.empty() || weight[to_size(row)] > 0) range.add(static_cast<double>(X(row, column)));
-  return range;
-}
-
 // Columns that vary little for their size are measured from the middle of their range: such differences are exact. The
 // mean of equal numbers is that number: else a value that is missing would differ from all those that are there.
 template <class Rows>
-void settle_far_columns(const Rows& X, std::span<const double> weight, const Control& control, Scaling& scaling) {
+void settle_far_columns(const Rows& X, std::span<const double> weight, Pool& pool, const Control& control,
+                        Scaling& scaling) {
+  ColumnRanges ranges;
   for (size_t j = 0; j < scaling.mean.size(); ++j) {
     double &mean = scaling.mean[j], &deviation = scaling.deviation[j];
     if (mean == 0 || deviation > kNoiseOfSums * std::abs(mean)) continue;
     control.check();
+    if (ranges.low.empty()) ranges = column_ranges(X, weight, pool, control);
     const auto column = static_cast<int64_t>(j);
-    const Range range = range_of(X, weight, column);
-    mean = std::clamp(mean, range.low, range.high);
+    const double low = ranges.low[j], high = ranges.high[j];
+    mean = std::clamp(mean, low, high);
     deviation = scaling.inverse[j] = 0;
-    if (!(range.low < range.high)) continue;
-    const double unit = std::ldexp(1.0, std::clamp(std::ilogb(range.high - range.low), -1000, 1000));
-    const double start = range.low / 2 + range.high / 2;
+    if (!(low < high)) continue;
+    const double unit = std::ldexp(1.0, std::clamp(std::ilogb(high - low), -1000, 1000));
+    const double start = low / 2 + high / 2;
     const auto average = [&](double centre, bool squared) {
       double sum = 0, all = 0;
       for (int64_t row = 0; row < X.rows; ++row) {
@@ -246,9 +215,9 @@ void settle_far_columns(const Rows& X, std::span<const double> weight, const Con
       }
       return sum / all;
     };
-    mean = std::clamp(start + average(start, false) * unit, range.low, range.high);
+    mean = std::clamp(start + average(start, false) * unit, low, high);
     const double found = std::sqrt(average(mean, true)) * unit;
-    if (!(found > kRelativeNoise * std::abs(mean)) || !(found > kSmallestDeviation)) continue;
+    if (!is_spread(found, std::abs(mean))) continue;
     deviation = found;
     scaling.inverse[j] = 1.0 / found;
   }
@@ -266,7 +235,7 @@ Scaling scaling_in_units(const Rows& X, const std::vector<double>& unit, ColumnS
   for (size_t j = 0; j < d; ++j) {
     const double deviation = second[d + j] > 0 ? std::sqrt(second[j] / second[d + j]) : 0.0;
     out.mean[j] = centre[j] * unit[j];
-    if (!(deviation > kRelativeNoise * std::abs(centre[j])) || !(deviation * unit[j] > kSmallestDeviation)) continue;
+    if (!is_spread(deviation * unit[j], std::abs(out.mean[j]))) continue;
     out.deviation[j] = deviation * unit[j];
     out.inverse[j] = 1.0 / out.deviation[j];
   }
@@ -277,8 +246,8 @@ template <class Rows>
 Scaling scaling_of(const Rows& X, std::span<const double> weight, Pool& pool, const Control& control) {
   ColumnSums<Rows> sums(X, weight, pool, control);
   Scaling scaling = scaling_in_units(X, std::vector<double>(to_size(X.columns), 1.0), sums);
-  if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(X), sums);
-  settle_far_columns(X, weight, control, scaling);
+  if (!is_safe(scaling)) scaling = scaling_in_units(X, safe_units(column_ranges(X, weight, pool, control)), sums);
+  settle_far_columns(X, weight, pool, control, scaling);
   scaling.centre = scaling.mean;
   return scaling;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -12,29 +11,11 @@
 #include "base/index.hpp"
 #include "data/row_map.hpp"
 #include "families/stochastic/tile.hpp"
+#include "numeric/deviation.hpp"
 
 namespace boscage::stochastic {
 
 namespace {
-
-template <class Rows>
-constexpr bool is_sparse = !requires(const Rows& rows) { rows.column_stride; };
-
-// Calls visit(column, value) for the entries of a row, stored ones only if it is sparse.
-template <class Rows, class Visit>
-void for_entries(const Rows& X, int64_t row, Visit visit) {
-  if constexpr (is_sparse<Rows>) {
-    const auto [begin, end] = X.range(row);
-    for (int64_t k = begin; k < end; ++k) visit(X.column(k), static_cast<double>(X.data[k]));
-  } else {
-    const auto* data = X.data + row * X.row_stride;
-    if (X.column_stride == 1) {  // the loop that the compiler makes wide
-      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j]));
-    } else {
-      for (int64_t j = 0; j < X.columns; ++j) visit(j, static_cast<double>(data[j * X.column_stride]));
-    }
-  }
-}
 
 // Sums over blocks of rows, blocks in parallel, reduced by number: add(row, block's sums).
 template <class Rows, class Add>
@@ -46,54 +27,6 @@ std::vector<double> sum_blocks(const TrainingRows<Rows>& rows, size_t size, Pool
                   })
       .total();
 }
-
-}  // namespace
-
-template <class Rows>
-Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto d = to_size(rows.X.columns);
-  std::vector<Range> parts(to_size(pool.threads()));
-  for (Range& part : parts) part = {std::vector<double>(d, infinity), std::vector<double>(d, -infinity)};
-  std::vector<std::vector<int64_t>> stored(parts.size(), std::vector<int64_t>(is_sparse<Rows> ? d : 0, 0));
-  pool.parallel_for(block_count(rows.size()), [&](int64_t block, int thread) {
-    control.check();
-    Range& part = parts[to_size(thread)];
-    auto& counts = stored[to_size(thread)];
-    const int64_t end = std::min((block + 1) * kBlockRows, rows.size());
-    for (int64_t row = block * kBlockRows; row < end; ++row) {
-      for_entries(rows.X, row, [&](int64_t j, double x) {
-        const auto column = to_size(j);
-        part.low[column] = std::min(part.low[column], x);
-        part.high[column] = std::max(part.high[column], x);
-        if constexpr (is_sparse<Rows>) ++counts[column];
-      });
-    }
-  });
-  Range all = std::move(parts[0]);
-  for (size_t t = 1; t < parts.size(); ++t) {
-    for (size_t j = 0; j < d; ++j) {
-      all.low[j] = std::min(all.low[j], parts[t].low[j]);
-      all.high[j] = std::max(all.high[j], parts[t].high[j]);
-      if constexpr (is_sparse<Rows>) stored[0][j] += stored[t][j];
-    }
-  }
-  if constexpr (is_sparse<Rows>) {
-    for (size_t j = 0; j < d; ++j) {
-      if (stored[0][j] == rows.size()) continue;
-      all.low[j] = std::min(all.low[j], 0.0);
-      all.high[j] = std::max(all.high[j], 0.0);
-    }
-  }
-  return all;
-}
-
-namespace {
-
-// A column that varies by less is constant: no double holds the reciprocal of a much smaller deviation.
-constexpr double kSmallestDeviation = 1e-290;
-// So is one whose numbers differ by their last rounding alone.
-constexpr double kRelativeNoise = 0x1p-52;
 
 double square_away(const std::vector<double>& shift, const std::vector<double>& per_unit, size_t j, double x) {
   const double away = (x - shift[j]) * per_unit[j];
@@ -236,7 +169,7 @@ std::vector<double> to_factor(const std::vector<double>& variance, const Range& 
     const double deviation = range.unit(j) * std::sqrt(variance[j]);
     const double centre = units.is_empty() ? 0.0 : units.centre[j], unit = units.is_empty() ? 1.0 : units.unit[j];
     const double largest = std::max(range.largest(j), std::abs(centre) * unit);
-    if (deviation / unit > kSmallestDeviation && deviation > kRelativeNoise * largest) factor[j] = 1 / deviation;
+    if (is_spread(deviation / unit, largest / unit)) factor[j] = 1 / deviation;
   }
   return factor;
 }
@@ -320,18 +253,16 @@ Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, 
   return frame;
 }
 
-#define BOSCAGE_COMMA ,
-#define BOSCAGE_FRAME(Rows)                                                                                           \
-  template Range find_range(const TrainingRows<Rows>&, Pool&, const Control&);                                        \
-  template Frame make_frame(const TrainingRows<Rows>&, const FrameSettings&, const Range&, const ColumnUnits&, Pool&, \
-                            const Control&);                                                                          \
-  template void measure_norms(const Frame&, const Rows&, int64_t, int64_t, int64_t, double*);
+#define BOSCAGE_FRAME(...)                                                                                            \
+  template Frame make_frame(const TrainingRows<__VA_ARGS__>&, const FrameSettings&, const Range&, const ColumnUnits&, \
+                            Pool&, const Control&);                                                                   \
+  template void measure_norms(const Frame&, const __VA_ARGS__&, int64_t, int64_t, int64_t, double*);
 BOSCAGE_FRAME(Matrix<float>)
 BOSCAGE_FRAME(Matrix<double>)
-BOSCAGE_FRAME(SparseRows<float BOSCAGE_COMMA int32_t>)
-BOSCAGE_FRAME(SparseRows<float BOSCAGE_COMMA int64_t>)
-BOSCAGE_FRAME(SparseRows<double BOSCAGE_COMMA int32_t>)
-BOSCAGE_FRAME(SparseRows<double BOSCAGE_COMMA int64_t>)
+BOSCAGE_FRAME(SparseRows<float, int32_t>)
+BOSCAGE_FRAME(SparseRows<float, int64_t>)
+BOSCAGE_FRAME(SparseRows<double, int32_t>)
+BOSCAGE_FRAME(SparseRows<double, int64_t>)
 
 #define BOSCAGE_STEPS(Rows)                                                                             \
   template void add_to_mean(const TrainingRows<Rows>&, int64_t, double, double*);                       \

@@ -81,10 +81,6 @@ struct TrainingRows {
   double weight_of(int64_t row) const { return weight.empty() ? 1.0 : weight[to_size(row)]; }
 };
 
-// The range of all rows; zeros that are not stored count.
-template <class Rows>
-Range find_range(const TrainingRows<Rows>& rows, Pool& pool, const Control& control);
-
 // Centre and spread of the columns (of the given range), then the norms. Rows used as given must have norm at most 1.
 template <class Rows>
 Frame make_frame(const TrainingRows<Rows>& rows, const FrameSettings& settings, const Range& range,

@@ -28,14 +28,6 @@ double read(const ColumnUnits& units, size_t j, double x) { return (x - units.ce
 
 }  // namespace
 
-double Range::largest(size_t j) const { return std::max(std::abs(low[j]), std::abs(high[j])); }
-
-double Range::unit(size_t j) const {
-  int exponent = 0;
-  std::frexp(high[j] / 2 - low[j] / 2, &exponent);
-  return std::ldexp(1.0, std::max(exponent, -1000));
-}
-
 Range ColumnUnits::of(Range range) const {
   for (size_t j = 0; j < unit.size(); ++j) {
     range.low[j] = read(*this, j, range.low[j]);

@@ -1,26 +1,18 @@
 // Columns in units in which their sums neither overflow nor vanish nor lose their digits.
 //
-// Range: smallest and largest value of each column. ColumnUnits: what is done to the numbers of such columns before
+// ColumnUnits: what is done to the numbers of such columns before
 // anything is added up, and how to get back. Must not know tests, nodes or trees.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "data/matrix.hpp"
 #include "data/rows.hpp"
+#include "data/survey.hpp"
 
 namespace boscage::stochastic {
 
-// Smallest and largest value of each column.
-struct Range {
-  std::vector<double> low, high;
-
-  bool is_wide(size_t j) const { return high[j] / 2 - low[j] / 2 > 0; }
-  double largest(size_t j) const;  // absolute value
-  // A power of two near half the range, in which distances are measured so that no square overflows.
-  double unit(size_t j) const;
-};
+using Range = ColumnRanges;
 
 // Columns as the sums read them, (x - centre) unit: unit is a power of two that keeps sums of very large or very small
 // numbers in the range of doubles, centre a number amid those that vary little for their size. Single precision needs

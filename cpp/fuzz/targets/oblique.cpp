@@ -73,7 +73,7 @@ int oblique(const uint8_t* data, size_t size) {
     Control control;
     NodeRows rows(problem.target(), problem.criterion);
     Scaling scaling = make_scaling(problem.any(), problem.weight, pool, control);
-    if (family.scale == ColumnScale::range) scale_by_range(problem.any(), problem.weight, control, scaling);
+    if (family.scale == ColumnScale::range) scale_by_range(problem.any(), problem.weight, pool, control, scaling);
     ObliqueData given{problem.any(),  std::move(scaling), problem.target(), problem.criterion,
                       problem.limits, lookahead,          linear_only,      &family.deadline};
     Grower grower(rows.total(), problem.limits, problem.order);

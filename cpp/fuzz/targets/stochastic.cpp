@@ -18,7 +18,7 @@ void grow_twice(const Rows& X, const Problem& problem, const st::FrameSettings& 
     std::vector<double> values;
     st::ColumnUnits units;
     st::Range range;
-    if (settings.scale != st::Scale::none) range = st::find_range(rows, pool, control);
+    if (settings.scale != st::Scale::none) range = column_ranges(rows.X, {}, pool, control);
     if constexpr (std::is_same_v<decltype(Rows::data), const double*>) {
       if (settings.scale == st::Scale::standard) units = st::find_units(range);
       if (settings.scale == st::Scale::unit) units = st::common_unit(range);

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
@@ -52,7 +53,7 @@ WORDS: dict[str, Word] = {
         "an order of growth that can stop after any number of leaves",
         "Pass growth='best_first' or growth='heaviest_first', or max_leaf_nodes=None.",
     ),
-    "squared error": Word("splits", "tests for regression trees", "Pass splits='axis'."),
+    "squared error": Word("splits", "a split family for regression", "Pass splits='axis' or splits='oblique'."),
     "numeric sums": Word("splits", "tests chosen by the sums of y", "Pass splits='axis' or criterion='squared_error'."),
     "quantiles": Word("splits", "tests chosen by the order of y", "Pass splits='axis' or criterion='squared_error'."),
     "class target": Word(
@@ -107,14 +108,16 @@ class Component(BaseEstimator):  # type: ignore[misc]
         high: float = math.inf,
         *,
         open_low: bool = False,
+        open_high: bool = False,
         otherwise: str | None = None,
     ) -> None:
-        """Refuse all but finite numbers in [low, high] (or ]low, high]); the message names what else is allowed."""
+        """Refuse all but finite numbers in [low, high], without the open ends; the message names what is allowed."""
         value: Any = getattr(self, name)
-        if is_number(value) and low <= value <= high and not (open_low and value == low):
+        inside = is_number(value) and low <= value <= high
+        if inside and not (open_low and value == low) and not (open_high and value == high):
             return
         sides = [f"{'>' if open_low else '>='} {low:g}"] if low > -math.inf else []
-        sides += [f"<= {high:g}"] if high < math.inf else []
+        sides += [f"{'<' if open_high else '<='} {high:g}"] if high < math.inf else []
         allowed = " ".join(["a finite number", " and ".join(sides)]).rstrip()
         self._refuse(name, allowed if otherwise is None else f"{allowed}, or {otherwise}")
 
@@ -254,9 +257,36 @@ def resolve(role: str, value: object, target: str = "classes", *, forest: bool =
         return _checked(known.wrap(value))
     choices = ", ".join(map(repr, names(role, target, forest=forest)))
     message = f"{role}={value!r} is not known. Pass one of {choices}, or an object from {known.module}."
+    close = get_close_matches(value.lower(), known.parts, 1) if isinstance(value, str) else []
+    message += f" Did you mean {close[0]!r}?" if close else ""
     if isinstance(value, type) and issubclass(value, Component):
         message = f"{role}={value.__name__} is a class. Pass an object: {value.__name__}()."
     raise ValueError(message)
+
+
+class PartsByName:
+    """Mixin of estimators whose parameters may name a part: nested parameters need an object."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters of the estimator, or of its parts as in ``splits__l2``.
+
+        Parameters
+        ----------
+        **params
+            Parameters by name. Those of a part need an object, such as ``splits=WeightedOblique()``, not a name.
+
+        Returns
+        -------
+        self
+        """
+        for name in params:
+            role, nested, _ = name.partition("__")
+            value = params.get(role, getattr(self, role, None))
+            if nested and isinstance(value, str):
+                target = getattr(self, "_target", "classes")
+                remedy = f"{role}={resolve(role, value, target)!r}" if role in ROLES else f"an object as {role}"
+                raise ValueError(f"{name} cannot be set, because {role}={value!r} is a name. Pass {remedy} first.")
+        return super().set_params(**params)  # type: ignore[misc]
 
 
 def _checked(part: Component) -> Component:

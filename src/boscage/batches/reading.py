@@ -71,6 +71,18 @@ class Executor(SumExecutor, Protocol):
         """See `moderate_exponent`."""
 
 
+class FitExecutor(Executor, Protocol):
+    """An executor that an estimator is fitted with."""
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights other than 1."""
+
+    @property
+    def reading(self) -> Reading:
+        """What has been read so far."""
+
+
 class BatchPasses:
     """Passes over a source; each reads all of it once.
 
@@ -206,8 +218,10 @@ class BatchPasses:
                 if not len(raw.X):
                     continue
                 rows = self._prepare(raw)
-                yield rows
                 n += len(rows)
+                if n > self.n_rows:  # whoever knows the number of rows has no place for more
+                    self._check_rows(n)
+                yield rows
                 self._saw(len(raw.X), raw.n_bytes)
         self._check_rows(n)
 

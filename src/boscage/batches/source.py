@@ -19,6 +19,7 @@ from boscage.batches.files import Piece, check_columns, dataset_pieces, files_da
 from boscage.batches.rows import RawBatch
 from boscage.data.column_kinds import NUMBERS_ONLY, CategoryRule, as_categories, is_table, select, table_names
 from boscage.data.columns import columns_of
+from boscage.data.labels import without_codes
 
 # Batches of a file, or pieces of it, that wait while one is in work.
 _READ_AHEAD = 1
@@ -223,6 +224,7 @@ class _Batch(BaseEstimator):  # type: ignore[misc]
 
 
 def _labels(y: Any) -> npt.NDArray[Any]:
+    y = without_codes(y)
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
     return y if isinstance(y, np.ndarray) else np.asarray(y)

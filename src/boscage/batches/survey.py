@@ -334,6 +334,11 @@ class Preparation:
 
     def __call__(self, batch: RawBatch) -> Rows:
         """Return the rows that count."""
+        if batch.X.shape[1] != self.n_columns:
+            raise ValueError(
+                f"a batch has {batch.X.shape[1]} columns, and there were {self.n_columns} in the first pass over the "
+                "source: the source has changed."
+            )
         y = self.targets(batch.y)
         X = batch.X.astype(self.dtype, copy=False) if self.categories is None else self.coded(batch, self.categories)
         weight = self.weights(batch, y)

@@ -12,7 +12,6 @@ from boscage.cli import _options as opt
 from boscage.cli._models import MODELS, check_task, known_model, make_model, only_task, settings_are_usage
 
 if TYPE_CHECKING:
-    from boscage.batches.source import Source
     from boscage.data.tasks import TaskKind
     from boscage.datasets._tables import TrainingData
 
@@ -175,6 +174,7 @@ def _fit_batches(
 ) -> None:
     from boscage.base.component import resolve
     from boscage.batches.source import open_source
+    from boscage.datasets._tables import Table, training_data
 
     model = make_model(kind, task or "classification", given, settings)
     if not hasattr(model, "fit_batches"):
@@ -186,8 +186,14 @@ def _fit_batches(
         needs = f"--splits {given['splits'] or 'axis'} needs it in batches, for example --max-bins 255"
         raise typer.BadParameter(needs, param_hint="--max-bins")
     source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
-    task = task or _task_of(source, data, target or "y")
-    model = make_model(kind, task, given, settings)
+    first = Table(data, next((rows for piece in source.start() if (rows := piece()).num_rows), None))
+    if first.data is not None:  # they decide what the target means, as all rows do in memory
+        rows = training_data(first, target or "y", weight=weight, categorical=categorical or (), task=task)
+        for note in rows.notes:
+            tell(note)
+        task = rows.task
+        check_task(kind, task)
+        model = make_model(kind, task, given, settings)
     with settings_are_usage(settings):
         model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
@@ -199,20 +205,6 @@ def _fit_batches(
     if as_json:
         summary = {"model": str(output), "task": task, "rows": reading.rows, "features": int(model.n_features_in_)}
         opt.print_json(summary | sizes | {"passes": reading.passes, "bytes_read": reading.bytes_read})
-
-
-def _task_of(source: Source, data: str, target: str) -> TaskKind:
-    """Recognise the task from the first batch, and tell it if it may be surprising."""
-    from boscage.datasets._tables import Table, target_of
-
-    batches = source.given()
-    first = next(batches, None)
-    if first is None:
-        return "classification"  # the fit says that there are no rows
-    _, task, told = target_of(Table(data, first), target, None)
-    for words in told:
-        tell(words)
-    return task
 
 
 def _check_density(data: str, rows: TrainingData, model: Any) -> None:

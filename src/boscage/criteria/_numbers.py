@@ -206,9 +206,8 @@ class Tweedie(_Deviance):
 
     def check(self) -> None:
         """Refuse powers outside (1, 2)."""
-        self._check_real("power", low=1, high=2, open_low=True, otherwise="use Poisson() for 1 and Gamma() for 2")
-        if self.power == 2:
-            self._refuse("power", "a number between 1 and 2, or use Gamma()")
+        instead = "use Poisson() for 1 and Gamma() for 2"
+        self._check_real("power", low=1, high=2, open_low=True, open_high=True, otherwise=instead)
 
     def _power(self) -> float:
         return float(self.power)
@@ -243,9 +242,7 @@ class Quantile(NumberCriterion):
 
     def check(self) -> None:
         """Refuse shares outside (0, 1)."""
-        self._check_real("q", low=0, high=1, open_low=True)
-        if self.q == 1:
-            self._refuse("q", "a number between 0 and 1, without them")
+        self._check_real("q", low=0, high=1, open_low=True, open_high=True)
 
     def _q(self) -> float:
         return float(self.q)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dask.delayed import delayed
 from distributed import Client
 
+from boscage.base.numbers import check_number
 from boscage.base.progress import Progress
 from boscage.batches.partitions import row_chunks, row_partitions, to_partitions
 from boscage.dask._cluster import Cluster, current_client
@@ -31,10 +32,7 @@ class OnCluster:
 
     def _fit_on_cluster(self: Any, X: Any, y: Any, sample_weight: Any) -> None:
         parts = self._parts("boscage.dask")
-        for name, low in (("max_message_mb", 1e-6), ("retries", 0), ("timeout", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value >= low:
-                raise ValueError(f"{name}={value!r} is not allowed. Pass a number >= {low:g}.")
+        self._check_limits()
         partitions = to_partitions(X, y, sample_weight)
         limit = time.monotonic() + self.deadline if self.deadline is not None else None
         cluster = Cluster(current_client(self.client), int(self.retries), float(self.timeout), limit)
@@ -51,6 +49,13 @@ class OnCluster:
                 target=self._target,
             )
             self._fit_passes(parts, passes)
+
+    def _check_limits(self) -> None:
+        check_number("max_message_mb", self.max_message_mb, "a number >= 1e-06", 1e-6)
+        check_number("retries", self.retries, "an integer >= 0", 0, whole=True)
+        check_number("timeout", self.timeout, "a number >= 0", 0)
+        if self.deadline is not None:
+            check_number("deadline", self.deadline, "None or a number > 0", 0, above=True)
 
     def _to_local(self: Any) -> Any:
         tree = self._fitted()

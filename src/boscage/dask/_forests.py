@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from distributed import Client
 from sklearn.utils.validation import check_is_fitted
 
+from boscage.batches.reading import FitExecutor
 from boscage.criteria import Criterion
 from boscage.dask._base import OnCluster
 from boscage.forest import ForestClassifier as LocalForestClassifier
 from boscage.forest import ForestRegressor as LocalForestRegressor
+from boscage.forest._bags import Bags
 from boscage.forest._cluster import ClusterSharedPasses
-from boscage.leaves import Leaf
+from boscage.leaves import Leaf, RefitLeaves
 from boscage.splits import SplitFamily
 
 
@@ -26,7 +28,7 @@ class _ForestOnCluster(OnCluster):
         parts: dict[str, Any] = self._batch_parts()
         return parts
 
-    def _shared_passes(self, passes: Any, bags: Any, numbers: Any) -> ClusterSharedPasses:
+    def _shared_passes(self, passes: FitExecutor, bags: Bags, numbers: Sequence[int]) -> ClusterSharedPasses:
         return ClusterSharedPasses(passes, bags, numbers, 1)
 
     def _to_local(self: Any) -> Any:
@@ -87,16 +89,16 @@ oob_decision_function_, oob_score_, reading_
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = "auto",
+        max_features: int | float | str | None = "auto",
         ccp_alpha: float = 0.0,
-        refit: Any = None,
+        refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
         calibrate: bool | str = "auto",
         warm_start: bool = False,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
@@ -151,7 +153,7 @@ oob_decision_function_, oob_score_, reading_
         y : dask array or series of shape (n,)
             Class labels, partitioned like X.
         sample_weight : dask array or series of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -161,17 +163,44 @@ oob_decision_function_, oob_score_, reading_
         return self
 
     def to_local(self) -> LocalForestClassifier:
-        """Return the fitted forest as a :class:`boscage.ForestClassifier`, which knows nothing of Dask."""
+        """Return the fitted forest as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.ForestClassifier
+        """
         local: LocalForestClassifier = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict classes: lazily for a dask collection, partition by partition."""
+        """Predict the most probable class; ties go to the first class.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict", X, self.classes_.dtype, ())
 
     def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities: lazily for a dask collection, partition by partition."""
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, K)
+            In the order of ``classes_``. Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict_proba", X, np.dtype(np.float64), (len(self.classes_),))
 
@@ -222,16 +251,16 @@ oob_score_, reading_
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = "auto",
+        max_features: int | float | str | None = "auto",
         ccp_alpha: float = 0.0,
-        refit: Any = None,
+        refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
@@ -282,7 +311,7 @@ oob_score_, reading_
         y : dask array or series of shape (n,), or dask array of shape (n, m)
             Numbers, partitioned like X.
         sample_weight : dask array or series of shape (n,), optional
-            Non-negative weights; a row of weight 0 counts as absent.
+            Non-negative weights; rows with weight 0 are ignored.
 
         Returns
         -------
@@ -292,11 +321,27 @@ oob_score_, reading_
         return self
 
     def to_local(self) -> LocalForestRegressor:
-        """Return the fitted forest as a :class:`boscage.ForestRegressor`, which knows nothing of Dask."""
+        """Return the fitted forest as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.ForestRegressor
+        """
         local: LocalForestRegressor = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict numbers: lazily for a dask collection, partition by partition."""
+        """Predict the mean of the trees' predictions.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,), or (n, m) for m outputs
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         check_is_fitted(self, "trees_")
         return self._lazily("predict", X, np.dtype(np.float64), () if self.n_outputs_ == 1 else (self.n_outputs_,))

@@ -12,6 +12,7 @@ from boscage.criteria import Criterion
 from boscage.dask._base import OnCluster
 from boscage.growth import Growth
 from boscage.leaves import Leaf
+from boscage.polish import Polish
 from boscage.splits import SplitFamily
 from boscage.top_down import TopDownTreeClassifier as LocalClassifier
 from boscage.top_down import TopDownTreeRegressor as LocalRegressor
@@ -71,13 +72,13 @@ class_weight, n_jobs, random_state, verbose
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         class_weight: str | Mapping[Any, float] | None = None,
         n_jobs: int | None = None,
@@ -135,16 +136,43 @@ class_weight, n_jobs, random_state, verbose
         return self
 
     def to_local(self) -> LocalClassifier:
-        """Return the fitted tree as a :class:`boscage.TopDownTreeClassifier`, independent of Dask."""
+        """Return the fitted tree as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.TopDownTreeClassifier
+        """
         local: LocalClassifier = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict classes; lazily and partition by partition for a dask collection."""
+        """Predict the most probable class; ties go to the first class.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,)
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         return self._lazily("predict", X, self._fitted() and self.classes_.dtype, ())
 
     def predict_proba(self, X: Any) -> Any:
-        """Predict class probabilities; lazily and partition by partition for a dask collection."""
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n, K)
+            In the order of ``classes_``. Lazy, and computed partition by partition, for a dask collection.
+        """
         return self._lazily("predict_proba", X, np.dtype(np.float64), (self._fitted().value.shape[1],))
 
 
@@ -194,13 +222,13 @@ random_state, verbose
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -256,11 +284,27 @@ random_state, verbose
         return self
 
     def to_local(self) -> LocalRegressor:
-        """Return the fitted tree as a :class:`boscage.TopDownTreeRegressor`, independent of Dask."""
+        """Return the fitted tree as an estimator that does not need Dask.
+
+        Returns
+        -------
+        boscage.TopDownTreeRegressor
+        """
         local: LocalRegressor = self._to_local()
         return local
 
     def predict(self, X: Any) -> Any:
-        """Predict the target; lazily and partition by partition for a dask collection."""
+        """Predict the target.
+
+        Parameters
+        ----------
+        X : dask array or dataframe, array-like or DataFrame of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n,), or (n, m) for m outputs
+            Lazy, and computed partition by partition, for a dask collection.
+        """
         outputs = self._fitted().n_outputs
         return self._lazily("predict", X, np.dtype(np.float64), () if outputs == 1 else (outputs,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -13,10 +14,17 @@ from sklearn.utils.validation import column_or_1d
 
 Int32s = npt.NDArray[np.int32]
 
+_DROP = "Drop such rows first."
 _MULTI_OUTPUT = (
     "y has shape {shape}: several outputs are not supported. Pass one label per row, shape (n_samples,), "
     "or wrap the tree in sklearn.multioutput.MultiOutputClassifier."
 )
+
+
+def without_codes(column: Any) -> Any:
+    """Return a dictionary column of Arrow as its values: NumPy takes a missing code in chunks for the last value."""
+    has_codes = hasattr(getattr(column, "type", None), "index_type")
+    return column.cast(column.type.value_type) if has_codes else column
 
 
 def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
@@ -35,7 +43,7 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
     classes : ndarray
         Sorted, of y's own type.
     """
-    labels = _one_dimensional(y, owner)
+    labels = _one_dimensional(without_codes(y), owner)
     kind = labels.dtype.kind
     if kind == "c":
         raise ValueError(f"Complex data not supported: y has type {labels.dtype}. Pass integers or strings.")
@@ -46,6 +54,8 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
         kind = labels.dtype.kind
     if kind == "f":
         _check_whole(labels)
+    if kind in "mM" and np.isnat(labels).any():
+        raise ValueError(f"Input y contains NaT: row {int(np.isnat(labels).argmax())} has no label. {_DROP}")
     if kind in "biu":
         return _encode_integers(labels)
     classes, codes = np.unique(labels, return_inverse=True)
@@ -113,8 +123,9 @@ def _from_objects(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def check_all_labelled(labels: Iterable[Any]) -> None:
     """Refuse labels that are missing, by the first row that has none."""
     for row, label in enumerate(labels):
-        if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
-            raise ValueError(f"Input y contains NaN or None: row {row} has no label. Drop such rows first.")
+        is_nan = isinstance(label, numbers.Number) and label != label
+        if label is None or is_nan or type(label).__name__ in ("NAType", "NaTType"):
+            raise ValueError(f"Input y contains NaN or None: row {row} has no label. {_DROP}")
 
 
 def _kind(label: object) -> str:

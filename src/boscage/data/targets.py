@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import DataConversionWarning
+from sklearn.metrics import r2_score
+
+from boscage.data.labels import without_codes
+from boscage.data.weights import check_sample_weight, near_one
 
 Floats = npt.NDArray[np.float64]
 
 MOST = 1e300  # sums over trees, and steps towards ancestors, stay finite
+_FARTHEST = 1e120  # from the mean, in units of the largest target: squares stay finite
 _MANY_LABELS = 30
 _ROWS_PER_LABEL = 50
 
@@ -61,7 +66,7 @@ def _as_array(y: Any, owner: str) -> npt.NDArray[Any]:
     if type(y).__name__ == "LazyFrame":
         raise TypeError("y is a LazyFrame: call .collect() first.")
     try:
-        array = np.asarray(y)
+        array = np.asarray(without_codes(y))
     except ValueError:
         raise ValueError("y mixes sequences and single numbers. Pass one number per row.") from None
     if array.ndim == 2 and array.shape[1] == 1:
@@ -132,6 +137,16 @@ def _refuse_size(numbers: Floats) -> None:
             "rows first."
         )
     raise ValueError(f"y holds {value:g} in row {row}: numbers must lie between -{MOST:g} and {MOST:g}. Scale y.")
+
+
+def r2(y: Any, predicted: Any, weight: Any, owner: str) -> float:
+    """R² of numbers and weights of any size. It has no units: each output is divided by a power of two."""
+    y = _as_floats(_as_array(y, owner), owner)
+    exponent = -np.frexp(np.abs(y).max(axis=0, initial=0.0))[1]
+    with np.errstate(over="ignore"):
+        found = np.clip(np.ldexp(np.asarray(predicted), exponent), -_FARTHEST, _FARTHEST)
+    weight = check_sample_weight(weight, len(y))
+    return float(r2_score(np.ldexp(y, exponent), found, sample_weight=None if weight is None else near_one(weight)))
 
 
 def warn_if_numbers(classes: npt.NDArray[Any], n_rows: int, owner: str) -> None:

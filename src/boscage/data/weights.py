@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from boscage.data.labels import without_codes
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -28,7 +30,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
         raise TypeError(
             "sample_weight is a masked array with masked entries. Pass sample_weight.filled(0) to leave these rows out."
         )
-    given = np.asarray(sample_weight)
+    given = np.asarray(without_codes(sample_weight))
     try:
         if given.dtype.kind not in "biufO":
             raise TypeError
@@ -48,6 +50,12 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> Floats | None:
     if not weights.any():
         raise ValueError("sample_weight is zero for every row. Pass at least one weight that is not zero.")
     return weights
+
+
+def near_one(weights: Floats) -> Floats:
+    """Return weights divided by a power of two, so that their sum is a number and no bit of it changes."""
+    found: Floats = np.ldexp(weights, -np.frexp(weights.max())[1])
+    return found
 
 
 def apply_class_weight(
@@ -172,7 +180,8 @@ def _factors(class_weight: dict[Any, Any], classes: npt.NDArray[Any]) -> Floats:
     if unnamed and len(known) - len(unnamed) != len(class_weight):
         raise ValueError(
             f"class_weight has no entry for the classes {unnamed!r}, but entries for "
-            f"{[label for label in class_weight if label not in known]!r}, which y does not hold."
+            f"{[label for label in class_weight if label not in known]!r}, which y does not hold. "
+            "Use the labels of y as keys."
         )
     for label, factor in class_weight.items():
         try:

@@ -115,8 +115,6 @@ def training_data(
     task : {"classification", "regression"}, optional
         Whether the target holds classes or numbers. Default: recognised from the target.
     """
-    import pyarrow as pa
-
     target = _target_name(table, target)
     y, task, decided = target_of(table, target, task)
     sample_weight = None if weight is None else _weights(table, weight)
@@ -133,7 +131,7 @@ def training_data(
     features = table.data.drop_columns([name for name in (target, weight) if name is not None])
     if not features.num_columns:
         raise DataFileError(f"{table.source}: no column is left to learn from besides {target!r}")
-    text = [field.name for field in features.schema if pa.types.is_string(field.type)]
+    text = [field.name for field in features.schema if _is_text(field.type)]
     notes = table.notes + decided
     notes += (f"text columns treated as categories: {', '.join(text)}",) if text else ()
     return TrainingData(features, y, sample_weight, tuple(features.column_names), notes=notes, task=task)
@@ -241,6 +239,12 @@ def _target_name(table: Table, target: str | None) -> str:
     if target is None and "y" not in table.names:
         raise DataFileError(f"{table.source}: say which column holds the labels with --target; {_columns_of(table)}")
     return target or "y"
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def target_of(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any], TaskKind, tuple[str, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +14,9 @@ from boscage.base.threads import n_threads
 from boscage.engine.finish import Finish
 from boscage.engine.top_down import TopDownEstimator, category_rule
 from boscage.tree import Target
+
+if TYPE_CHECKING:
+    from boscage.batches.reading import FitExecutor
 
 
 class BatchMethods:
@@ -93,7 +96,7 @@ class BatchMethods:
         """Return the parts, which must go with a fit in batches."""
         raise NotImplementedError
 
-    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+    def _fit_passes(self, parts: dict[str, Any], passes: FitExecutor) -> None:
         """Fit over rows that others hold; nothing on self is changed before all is done."""
         raise NotImplementedError
 
@@ -139,7 +142,7 @@ class BatchFits(BatchMethods, TopDownEstimator):
     def _batch_parts(self) -> dict[str, Any]:
         return self._parts("fit_batches")
 
-    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+    def _fit_passes(self, parts: dict[str, Any], passes: FitExecutor) -> None:
         """Grow over rows that others hold; nothing on self is changed before the tree is there."""
         from boscage.batches.survey import schema_data
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
+from boscage.data.targets import r2
 from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.tree_views import TreeViews, of_one_fit
 from boscage.model import predict as _predict
@@ -43,11 +44,27 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
     n_jobs: int | None = None
 
     def apply(self, X: Any) -> Int64s:
-        """Return the leaf that each row ends up in; in soft trees, the most probable one."""
+        """Return the leaf that each row ends up in; in soft trees, the most probable one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Node numbers.
+        """
         return _predict.apply(*self._rows(X))
 
     def decision_path(self, X: Any) -> sparse.csr_matrix:
         """Return the probability that each row reaches each node: 0 or 1 in hard trees.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
 
         Returns
         -------
@@ -57,6 +74,13 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
 
     def sample_path(self, X: Any, random_state: Any = None) -> sparse.csr_matrix:
         """Sample one path from the root to a leaf for each row; in a hard tree there is only one.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+        random_state : int, RandomState or None, default=None
+            Seed of the random number generator.
 
         Returns
         -------
@@ -80,11 +104,22 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
         return tree, rows, self.n_jobs
 
     def get_depth(self) -> int:
-        """Return the depth of the tree."""
+        """Return the depth of the tree.
+
+        Returns
+        -------
+        int
+            Length of the longest path from the root to a leaf; 0 if the root is a leaf.
+        """
         return self._fitted().max_depth
 
     def get_n_leaves(self) -> int:
-        """Return the number of leaves."""
+        """Return the number of leaves.
+
+        Returns
+        -------
+        int
+        """
         return self._fitted().n_leaves
 
     @property
@@ -139,7 +174,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
 
         Returns
@@ -158,7 +193,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
 
         Returns
@@ -169,7 +204,18 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         return _predict.predict_proba(*self._rows(X))
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict log-probabilities of the classes."""
+        """Predict log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``; -inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms
@@ -179,6 +225,10 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         """Return the tree as a fitted scikit-learn ``DecisionTreeClassifier``; see :func:`boscage.export.to_sklearn`.
 
         Only trees of numeric axis tests can be converted.
+
+        Returns
+        -------
+        DecisionTreeClassifier
         """
         from boscage.export import to_sklearn
 
@@ -204,7 +254,7 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
         y : array-like of shape (n,) or (n, m)
             Numbers.
@@ -216,7 +266,7 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
         float
             At most 1; 0 for predicting the mean.
         """
-        return float(super().score(X, y, sample_weight))
+        return r2(y, self.predict(X), sample_weight, type(self).__name__)
 
 
 class TreeRegressor(Regressor, TreeEstimator):
@@ -232,7 +282,7 @@ class TreeRegressor(Regressor, TreeEstimator):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
             Rows.
 
         Returns
@@ -246,6 +296,10 @@ class TreeRegressor(Regressor, TreeEstimator):
         """Return the tree as a fitted scikit-learn ``DecisionTreeRegressor``; see :func:`boscage.export.to_sklearn`.
 
         Only trees of numeric axis tests can be converted.
+
+        Returns
+        -------
+        DecisionTreeRegressor
         """
         from boscage.export import to_sklearn
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from boscage.data.labels import without_codes
 from boscage.model import predict as _predict
 from boscage.tree import Bools, Floats, Int64s, Schema, Tree
 
@@ -193,7 +194,7 @@ def checked_rows(owner: Any, tree: Tree, classes: npt.NDArray[Any] | None, X: An
 
 
 def _codes(y: Any, classes: npt.NDArray[Any]) -> Int64s:
-    labels = np.asarray(y).reshape(-1)
+    labels = np.asarray(without_codes(y)).reshape(-1)
     number = {label: code for code, label in enumerate(classes.tolist())}
     codes = [number.get(label, -1) for label in labels.tolist()]
     if -1 in codes:

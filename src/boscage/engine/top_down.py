@@ -13,7 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch, check_random_state
 
-from boscage.base.component import Fact, IncompatibleParts, check_compatible, check_target, data_fact, resolve
+from boscage.base.component import (
+    Fact,
+    IncompatibleParts,
+    PartsByName,
+    check_compatible,
+    check_target,
+    data_fact,
+    resolve,
+)
 from boscage.base.numbers import check_number
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
@@ -27,7 +35,7 @@ from boscage.engine.grow import Job, Limits, with_given_weights
 from boscage.growth import Growth
 from boscage.leaves import Leaf
 from boscage.model.trajectory import trajectory
-from boscage.polish import polish_part
+from boscage.polish import Polish, polish_part
 from boscage.pruning import pruning_path
 from boscage.splits import SplitFamily
 from boscage.tree import Target, Tree
@@ -35,7 +43,7 @@ from boscage.tree import Target, Tree
 _FEATURE_RULES = {"sqrt": math.sqrt, "log2": math.log2}
 
 
-class TopDownEstimator(TreeEstimator):
+class TopDownEstimator(PartsByName, TreeEstimator):
     """Parameters and fit of the estimators that grow a tree from interchangeable parts; see their docstrings."""
 
     _target: ClassVar[Target] = "classes"
@@ -50,13 +58,13 @@ class TopDownEstimator(TreeEstimator):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = None,
+        max_features: int | float | str | None = None,
         ccp_alpha: float = 0.0,
-        polish: Any = None,
+        polish: str | Polish | None = None,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -129,9 +137,11 @@ class TopDownEstimator(TreeEstimator):
         return parts
 
     def _seed(self, splits: SplitFamily, max_features: int) -> int:
-        if not splits.is_random and max_features == 0:
-            return 0
-        return seed_of(self.random_state)
+        if splits.is_random or max_features:
+            return seed_of(self.random_state)
+        if not is_generator(self.random_state):
+            seed_of(self.random_state)  # refuses what is no seed
+        return 0
 
     def _job(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> tuple[Job, Leaf]:
         """Names to parts, user arrays to checked data, limits to numbers; nothing on self is changed.
@@ -213,7 +223,7 @@ class TopDownEstimator(TreeEstimator):
 
     def _max_features(self, d: int) -> int:
         """Columns that a node searches; 0 for all of them."""
-        wanted = self.max_features
+        wanted: Any = self.max_features
         if wanted is None:
             return 0
         if isinstance(wanted, str):
@@ -271,6 +281,11 @@ def seed_of(random_state: Any) -> int:
     """Return the seed that a ``random_state`` stands for; of an integer always the same."""
     is_number = isinstance(random_state, (int, np.integer))
     return _seed_of(int(random_state)) if is_number else _draw_seed(random_state)
+
+
+def is_generator(random_state: Any) -> bool:
+    """Whether a ``random_state`` is a generator, whose state every draw changes; None stands for NumPy's own."""
+    return random_state is None or random_state is np.random or isinstance(random_state, np.random.RandomState)
 
 
 def _draw_seed(random_state: Any) -> int:

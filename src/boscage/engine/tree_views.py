@@ -74,6 +74,11 @@ class TreeViews:
             Whether to show which side missing values take. Default: for columns that had missing values in training.
         units : {"original", "standard"}, default="original"
             Linear tests in the columns' units or in standard deviations from the mean.
+
+        Returns
+        -------
+        str
+            The text.
         """
         from boscage.export import export_text
 
@@ -119,6 +124,11 @@ class TreeViews:
             Whether to show the impurity of each node.
         node_ids : bool, default=False
             Whether to show node numbers.
+
+        Returns
+        -------
+        str
+            The graph.
         """
         from boscage.export import export_graphviz
 
@@ -138,7 +148,12 @@ class TreeViews:
 
     @of_one_fit
     def to_dict(self) -> dict[str, Any]:
-        """Return the tree as a JSON-serialisable dictionary; see :func:`boscage.export.to_dict`."""
+        """Return the tree as a JSON-serialisable dictionary; see :func:`boscage.export.to_dict`.
+
+        Returns
+        -------
+        dict
+        """
         from boscage.export import to_dict
 
         return to_dict(self._fitted(), class_names=self._output_names(None))
@@ -172,6 +187,10 @@ class TreeViews:
             Size of the text in points. Default: what fits, at most 9.
         legend : bool, default=True
             Whether to name the colours of up to twelve classes.
+
+        Returns
+        -------
+        matplotlib axes
         """
         from boscage.plot import plot_tree
 

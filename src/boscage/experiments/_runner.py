@@ -18,12 +18,14 @@ import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from boscage import __version__
 from boscage.base.whole_file import save_figure, write_whole
+from boscage.datasets import list_datasets, load_dataset
 from boscage.datasets._fetch import catalogue, how_to_get
 
 PAPERS = {
@@ -34,6 +36,7 @@ PAPERS = {
     "wodt": "wodt",
 }
 BUDGETS = ("quick", "full")
+T = TypeVar("T")
 
 
 @dataclass
@@ -139,6 +142,16 @@ def _key(name: str, settings: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps([name, settings], sort_keys=True).encode()).hexdigest()[:16]
 
 
+def read_set(name: str, take: Callable[[Any], T]) -> T | None:
+    """Return what a function takes from a data set, kept for the next call; None if the set is not at hand."""
+    return _taken(name, take) if name in list_datasets() else None
+
+
+@cache
+def _taken(name: str, take: Callable[[Any], T]) -> T:
+    return take(load_dataset(name))
+
+
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Lay out a Markdown table.
 
@@ -221,6 +234,7 @@ def _how_it_was_made(job: Job, module: Any) -> str:
     cpu = sum(cell["cpu"] for cell in cells if "cpu" in cell)
     elapsed = [cell["seconds"] for cell in cells if "cpu" not in cell]
     spent = f"{cpu / 3600:.2g} CPU hours" if cpu or not elapsed else ""
+    spent += f" ({cpu:.0f} s)" if 0 < cpu < 360 else ""
     if elapsed:
         older = f"{len(elapsed)} cells, whose CPU time was not recorded"
         spent += f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2g} hours elapsed ({older})"

@@ -21,6 +21,7 @@ from boscage.model.many_trees import ManyTrees
 from boscage.tree import Floats, Int64s, Tree
 
 if TYPE_CHECKING:
+    from boscage.batches.reading import FitExecutor
     from boscage.batches.rows import Rows
     from boscage.forest._passes import SharedPasses
 
@@ -50,7 +51,7 @@ class ForestBatches(BatchMethods):
         parts: dict[str, Any] = forest._tree()._parts("fit_batches", forest=True)
         return parts
 
-    def _fit_passes(self, parts: dict[str, Any], passes: Any) -> None:
+    def _fit_passes(self, parts: dict[str, Any], passes: FitExecutor) -> None:
         from boscage.batches.passes import Pass
         from boscage.batches.survey import schema_data
 
@@ -87,7 +88,7 @@ class ForestBatches(BatchMethods):
         facts |= {"_seed": seed, "_n_rows": passes.n_rows, "_is_refit": False, "reading_": passes.reading}
         forest._publish(job.data, trees_=found, **facts)
 
-    def _shared_passes(self, passes: Any, bags: Bags, numbers: Sequence[int]) -> SharedPasses:
+    def _shared_passes(self, passes: FitExecutor, bags: Bags, numbers: Sequence[int]) -> SharedPasses:
         """Return passes that the trees of these numbers share."""
         from boscage.forest._passes import SharedPasses
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -140,16 +140,16 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = "auto",
+        max_features: int | float | str | None = "auto",
         ccp_alpha: float = 0.0,
         refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
         calibrate: bool | str = "auto",
         warm_start: bool = False,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
@@ -237,7 +237,18 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         return self._proba(X)
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict log-probabilities of the classes."""
+        """Predict log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            In the order of ``classes_``; -inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms

@@ -16,6 +16,7 @@ import numpy as np
 
 from boscage.batches.kernels import RowFacts, merge_kernel, sum_kernel
 from boscage.batches.passes import Pass
+from boscage.batches.reading import FitExecutor
 from boscage.batches.reduction import Parts, join, total
 from boscage.batches.rows import Blocks, Rows
 from boscage.batches.survey import Survey
@@ -127,8 +128,8 @@ class SharedPasses:
 
     Parameters
     ----------
-    passes : BatchPasses
-        Whoever reads the rows.
+    passes : FitExecutor
+        Whoever reads the rows: BatchPasses.
     bags : Bags
         Rows of each tree.
     numbers : sequence of int
@@ -137,8 +138,8 @@ class SharedPasses:
         Threads of a pass, over trees.
     """
 
-    def __init__(self, passes: Any, bags: Bags, numbers: Sequence[int], threads: int) -> None:
-        self._passes = passes
+    def __init__(self, passes: FitExecutor, bags: Bags, numbers: Sequence[int], threads: int) -> None:
+        self._passes: Any = passes  # here with `walk`, in ClusterSharedPasses with `ask`
         self.threads = threads
         self._numbers = list(numbers)
         self._rows = [TreeRows(bags.plan(number)) for number in self._numbers]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import fit_task, with_callbacks
 from boscage.base.component import resolve
 from boscage.base.numbers import check_number
 from boscage.criteria import Criterion
+from boscage.data.targets import r2
 from boscage.data.validation import Dataset
 from boscage.engine.estimator import Regressor, of_one_fit
 from boscage.engine.grow import Job
@@ -104,16 +104,16 @@ class ForestRegressor(Regressor, BaseForest):
         *,
         max_leaf_nodes: int | None = None,
         max_depth: int | None = None,
-        min_samples_leaf: Any = 1,
-        min_samples_split: Any = 2,
+        min_samples_leaf: int | float = 1,
+        min_samples_split: int | float = 2,
         min_weight_fraction_leaf: float = 0.0,
         min_impurity_decrease: float = 0.0,
-        max_features: Any = "auto",
+        max_features: int | float | str | None = "auto",
         ccp_alpha: float = 0.0,
         refit: str | RefitLeaves | None = None,
         bootstrap: bool | str = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
         categorical_features: str | Sequence[Any] | None = "from_dtype",
         n_jobs: int | None = None,
@@ -279,8 +279,7 @@ class ForestRegressor(Regressor, BaseForest):
             return float(self.oob_score(y_true, y_pred))
         if len(y_true) < 2:
             return float("nan")
-        exponent = -int(np.frexp(np.abs(y_true).max())[1])  # R² has no units, and squares must be numbers
-        return float(r2_score(np.ldexp(y_true, exponent), np.ldexp(y_pred, exponent), sample_weight=weight))
+        return r2(y_true, y_pred, weight, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the chosen parts can take."""

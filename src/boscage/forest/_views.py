@@ -98,6 +98,11 @@ class ForestViews(ExportMethods):
             Index of the tree.
         feature_names, class_names, max_depth, spacing, decimals, show_weights, max_terms, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_text`.
+
+        Returns
+        -------
+        str
+            The text.
         """
         text: str = self._numbered(tree).export_text(
             feature_names,
@@ -136,6 +141,11 @@ class ForestViews(ExportMethods):
             Index of the tree.
         feature_names, class_names, max_depth, decimals, max_terms, filled, impurity, node_ids, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.export_graphviz`.
+
+        Returns
+        -------
+        str
+            The graph.
         """
         text: str = self._numbered(tree).export_graphviz(
             feature_names,
@@ -175,6 +185,10 @@ class ForestViews(ExportMethods):
             Index of the tree.
         ax, feature_names, class_names, max_depth, decimals, max_terms, fontsize, legend, show_missing, units
             As in :meth:`boscage.TopDownTreeClassifier.plot`.
+
+        Returns
+        -------
+        matplotlib axes
         """
         return self._numbered(tree).plot(
             ax,
@@ -287,9 +301,8 @@ class ForestViews(ExportMethods):
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
         heading = type(self).__name__ if title is None else title
         rows = None if X is None else self._rows(X)[1]
-        labels = None if y is None else [str(label) for label in np.asarray(y).reshape(-1).tolist()]
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
-        bodies = [tree_body(tree, f"Tree {n}", rows, labels, max_rows) for n, tree in enumerate(estimators)]
+        bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
         shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:

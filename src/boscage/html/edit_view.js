@@ -57,7 +57,7 @@ class EditView {
     const { list, start } = this.history;
     const words = list.length ? effectWords(start, this.tree, collectChanges(start, list)) : [];
     const note = list.length
-      ? `Changed, by the numbers of the unedited tree: ${list.map(changeWords).join(", ")}.`
+      ? `Changes (node numbers of the original tree): ${list.map(changeWords).join(", ")}.`
       : "Choose a node to prune it, to change its threshold or to set what it predicts. The training counts stay as they are.";
     const lines = [note, ...words].map((text) => element("p", { className: "bosc-note" }, text));
     return element("div", { className: "bosc-effect", "aria-live": "polite" }, ...lines);
@@ -117,7 +117,7 @@ function effectWords(before, after, changes) {
     words.push(`Training rows: accuracy ${old.toFixed(4)} → ${now.toFixed(4)}.`);
   }
   const [old, now] = [judgedRows(before), judgedRows(after)];
-  if (!old) words.push("There are no rows on this page on which the effect could be shown.");
+  if (!old) words.push("Without rows on the page, the effect on them cannot be shown.");
   else {
     const changed = old.best.filter((found, i) => String(found) !== String(now.best[i])).length;
     const [name, shown] = before.numbers

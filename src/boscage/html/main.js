@@ -21,7 +21,7 @@ function header(tree, section) {
 function legend(tree) {
   const list = element("ul", { className: "bosc-legend", "aria-label": tree.numbers ? "Numbers" : "Classes" });
   if (tree.numbers) {
-    for (const value of tree.range) {
+    for (const value of new Set(tree.range)) {
       const mark = element("span", { className: "bosc-mark" });
       const [color, strength] = shadeOf(tree, [value]);
       mark.style.background = color;

@@ -72,8 +72,11 @@ class NodeView {
     if (tree.quantiles && !Number.isNaN(matrixRow(tree.quantiles, node)[0])) {
       const names = ["5 % of y below", "25 % below", "median of y", "75 % below", "95 % below"];
       matrixRow(tree.quantiles, node).forEach((value, i) => lines.push([names[i], value]));
-      const errors = ["mean residual", "root mean square residual", "90 % of residuals within ±"];
-      if (tree.residuals) matrixRow(tree.residuals, node).forEach((value, i) => lines.push([errors[i], value]));
+      if (tree.residuals) {
+        const [mean, rmse, most] = matrixRow(tree.residuals, node);
+        lines.push(["mean residual", Math.abs(mean) > 1e-12 * rmse ? mean : 0]);
+        lines.push(["RMSE", rmse], ["90 % of |residuals| ≤", most]);
+      }
     }
     const body = element(
       "tbody",

@@ -31,7 +31,7 @@ class Regions {
     );
     this.canvas = element("canvas", { className: "bosc-regions-canvas", role: "img" });
     this.canvas.addEventListener("click", (event) => this.choose(event));
-    const note = "The other columns keep the values of the row. A click moves the row.";
+    const note = "The other columns keep the values of the row. Click to move the row.";
     this.element = panel("regions", "Regions", [], bar, this.canvas, element("p", { className: "bosc-note" }, note));
     new ResizeObserver(() => this.start()).observe(this.canvas);
   }

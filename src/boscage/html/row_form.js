@@ -48,8 +48,8 @@ class RowForm {
       button("›", "Next row", step(1)),
     );
     const some =
-      words.length < rows.total ? `${formatCount(words.length)} of ${formatCount(rows.total)} rows are here. ` : "";
-    const note = element("p", { className: "bosc-note" }, `${some}Change a value to ask about a row of your own.`);
+      words.length < rows.total ? `${formatCount(words.length)} of ${formatCount(rows.total)} rows are on this page. ` : "";
+    const note = element("p", { className: "bosc-note" }, `${some}Change a value to predict a row of your own.`);
     return element("div", {}, bar, note);
   }
 
@@ -142,7 +142,7 @@ class RowForm {
       heading.append(element("span", { className: "bosc-right" }, `observed ${labelWords(this.tree, label)}`));
     }
     const around = quantileWords(this.tree, found.leaf);
-    const note = around && element("p", { className: "bosc-note" }, `${around} of the rows at leaf ${found.leaf}.`);
+    const note = around && element("p", { className: "bosc-note" }, around);
     return [heading, note].filter(Boolean);
   }
 
@@ -165,12 +165,12 @@ class RowForm {
   }
 }
 
-// Between which numbers the middle nine tenths of y lie in a node, where the page knows them.
+// Between which numbers the middle 90 % of y lie in a node, where the page knows them.
 function quantileWords(tree, node) {
   if (!tree.quantiles) return "";
   const [low, , , , high] = matrixRow(tree.quantiles, node);
   if (Number.isNaN(low)) return "";
-  return `From ${formatNumber(low, 5)} to ${formatNumber(high, 5)}: nine tenths`;
+  return `90 % of the rows in leaf ${node} lie between ${formatNumber(low, 5)} and ${formatNumber(high, 5)}.`;
 }
 
 function truthMark(label, predicted) {

@@ -77,13 +77,11 @@ class Majority(Leaf):
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> import numpy as np
-    >>> from boscage.leaves import Majority
-    >>> stump = SimpleNamespace(children_left=np.array([1, -1, -1]), value=np.array([[0.5, 0.5], [0.9, 0.1], [0, 1]]))
-    >>> Majority().leaf_values(stump)
-    array([[1., 0.],
-           [0., 1.]])
+    >>> from boscage import Majority, TopDownTreeClassifier
+    >>> X, y = [[0], [0], [0], [1]], ["low", "low", "high", "high"]
+    >>> TopDownTreeClassifier(leaf=Majority()).fit(X, y).predict_proba([[0], [1]])
+    array([[0., 1.],
+           [1., 0.]])
     """
 
     def leaf_values(self, tree: Nodes) -> Floats:
@@ -94,8 +92,45 @@ class Majority(Leaf):
         return votes
 
 
+class ShrunkenLeaf(Leaf):
+    """The leaf predicts the value of its node, optionally shrunk towards those of its ancestors."""
+
+    def __init__(self, shrinkage: float | str = 0.0, *, joint: str | bool = "auto") -> None:
+        self.shrinkage = shrinkage
+        self.joint = joint
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """Validation and joint leaves look at the rows again."""
+        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
+
+    def check(self) -> None:
+        """Refuse negative and infinite shrinkage and unknown words."""
+        if self.shrinkage != "auto":
+            self._check_real("shrinkage", low=0)
+        self._check_choice("joint", ("auto", True, False))
+
+    def candidates(self) -> list[Leaf]:
+        """Return one leaf for each shrinkage to be tried."""
+        return [self._with(s) for s in SHRINKAGES] if self.shrinkage == "auto" else [self]
+
+    def _with(self, shrinkage: float) -> Leaf:
+        return type(self)(shrinkage, joint=self.joint)
+
+    def finish(self, tree: Tree, job: Job) -> Tree:
+        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
+        from boscage.leaves._joint import joint_values
+
+        values = joint_values(tree, job, self.joint, float(self.shrinkage))
+        return super().finish(tree, job) if values is None else replace(tree, leaf_value=values)
+
+    def leaf_values(self, tree: Nodes) -> Floats | None:
+        """Return the shrunken values of the nodes, or None without shrinkage."""
+        return None if self.shrinkage == 0 else shrunken_values(tree, tree.value, float(self.shrinkage))
+
+
 @register("leaf", "frequency")
-class Frequency(Leaf):
+class Frequency(ShrunkenLeaf):
     r"""The leaf predicts its class fractions, optionally shrunk towards those of its ancestors.
 
     With n the weight of a node, the value of a leaf is the root's fractions plus, along the path to the leaf, the sum
@@ -132,38 +167,6 @@ class Frequency(Leaf):
     >>> Frequency(shrinkage=10.0)
     Frequency(shrinkage=10.0)
     """
-
-    def __init__(self, shrinkage: float | str = 0.0, *, joint: str | bool = "auto") -> None:
-        self.shrinkage = shrinkage
-        self.joint = joint
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """Validation and joint leaves look at the rows again."""
-        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
-
-    def check(self) -> None:
-        """Refuse negative and infinite shrinkage and unknown words."""
-        if self.shrinkage != "auto":
-            self._check_real("shrinkage", low=0)
-        self._check_choice("joint", ("auto", True, False))
-
-    def candidates(self) -> list[Leaf]:
-        """Return one leaf for each shrinkage to be tried."""
-        return [Frequency(s, joint=self.joint) for s in SHRINKAGES] if self.shrinkage == "auto" else [self]
-
-    def finish(self, tree: Tree, job: Job) -> Tree:
-        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
-        from boscage.leaves._joint import joint_values
-
-        values = joint_values(tree, job, self.joint, float(self.shrinkage))
-        return super().finish(tree, job) if values is None else replace(tree, leaf_value=values)
-
-    def leaf_values(self, tree: Nodes) -> Floats | None:
-        """Return shrunken class fractions, or None without shrinkage."""
-        if self.shrinkage == 0:
-            return None
-        return shrunken_values(tree, tree.value, float(self.shrinkage))
 
 
 def shrunken_values(tree: Nodes, found: Floats, shrinkage: float) -> Floats:

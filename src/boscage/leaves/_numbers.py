@@ -10,7 +10,7 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
-from boscage.leaves._leaf import SHRINKAGES, Floats, Leaf, Nodes, shrunken_values
+from boscage.leaves._leaf import Floats, Leaf, ShrunkenLeaf, shrunken_values
 
 if TYPE_CHECKING:
     from boscage.engine.grow import Job
@@ -20,7 +20,7 @@ _BLOCK_ROWS: int = _core.BLOCK_ROWS
 
 
 @register("leaf", "constant")
-class Constant(Leaf):
+class Constant(ShrunkenLeaf):
     r"""The leaf predicts the value that minimises the criterion, optionally shrunk towards those of its ancestors.
 
     This is the mean of y in the leaf for squared error, Poisson, gamma and Tweedie deviance, the median for absolute
@@ -56,39 +56,6 @@ class Constant(Leaf):
     """
 
     target: ClassVar[str] = "numbers"
-
-    def __init__(self, shrinkage: float | str = 0.0, *, joint: str | bool = "auto") -> None:
-        self.shrinkage = shrinkage
-        self.joint = joint
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """Validation and joint leaves look at the rows again."""
-        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
-
-    def check(self) -> None:
-        """Refuse negative and infinite shrinkage and unknown words."""
-        if self.shrinkage != "auto":
-            self._check_real("shrinkage", low=0)
-        self._check_choice("joint", ("auto", True, False))
-
-    def candidates(self) -> list[Leaf]:
-        """Return one leaf for each shrinkage to be tried."""
-        return [self._with(s) for s in SHRINKAGES] if self.shrinkage == "auto" else [self]
-
-    def _with(self, shrinkage: float) -> Leaf:
-        return Constant(shrinkage, joint=self.joint)
-
-    def finish(self, tree: Tree, job: Job) -> Tree:
-        """Give a grown tree its leaves, those of a soft tree jointly if asked."""
-        from boscage.leaves._joint import joint_values
-
-        values = joint_values(tree, job, self.joint, float(self.shrinkage))
-        return super().finish(tree, job) if values is None else replace(tree, leaf_value=values)
-
-    def leaf_values(self, tree: Nodes) -> Floats | None:
-        """Return shrunken numbers, or None without shrinkage."""
-        return None if self.shrinkage == 0 else shrunken_values(tree, tree.value, float(self.shrinkage))
 
 
 class _OfRows(Constant):

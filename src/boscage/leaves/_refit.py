@@ -27,18 +27,18 @@ _FARTHEST = 600.0  # between logarithms of probabilities of a leaf
 
 
 class RefitLeaves(Component):
-    r"""The values of all leaves of a forest, fitted together after the trees are grown.
+    r"""Refit the values of all leaves of a forest jointly, after the trees are grown.
 
-    A row of weight w is in one leaf of each tree, and so has the score
-    :math:`z = b + \sum_t B_{t,\,\mathrm{leaf}_t(x)}`. The values B minimise, over all rows of the fit,
+    A row of weight w reaches one leaf of each tree, which gives it the score
+    :math:`z = b + \sum_t B_{t,\,\mathrm{leaf}_t(x)}`. The values B minimise, over all training rows,
 
     .. math:: \sum_i w_i\,\ell(z_i, y_i) + \frac{l_2}{2} \sum_{t,\,\mathrm{leaf}} \|B_{t,\,\mathrm{leaf}}
         - S_{t,\,\mathrm{leaf}} / T\|^2.
 
-    For numbers :math:`\ell` is half the squared error, b the mean of y, and b + S the mean of y in the leaf. For
-    classes :math:`\ell` is the logarithmic loss of softmax(z), b the logarithms of the class shares, and b + S those
-    of the leaf's class shares, to which one row of all classes in their shares is added. So the larger the penalty is,
-    the nearer are the trees to what each of them would predict by itself.
+    In regression :math:`\ell` is half the squared error, b the mean of y, and b + S the mean of y in the leaf. In
+    classification :math:`\ell` is the log-loss of softmax(z), b the logarithms of the class fractions, and b + S those
+    of the leaf's class fractions, smoothed by one additional row with the class fractions of all rows. The larger the
+    penalty, the closer each tree stays to its own prediction.
 
     Parameters
     ----------
@@ -47,12 +47,13 @@ class RefitLeaves(Component):
 
     Notes
     -----
-    Trees stay what they are: tests, counts and fractions do not change, only what leaves predict. The leaves of a tree
-    predict :math:`\mathrm{softmax}(b + T B)`, or :math:`b + T B`, T being the number of trees. A forest of numbers is
-    their mean as before, a forest of classes their geometric mean, divided by its sum.
+    Only the predictions of the leaves change; tests, counts and class fractions stay as they are. With T trees, a leaf
+    predicts :math:`\mathrm{softmax}(b + T B)` in classification and :math:`b + T B` in regression. A regression forest
+    predicts the mean of its trees, as without ``refit``; a classification forest predicts their geometric mean, scaled
+    to sum to 1.
 
-    Rows that share all leaves and the class are merged first, so that a row of weight 2 is the same as the row twice.
-    A step of the search costs n·T·K operations for K classes or outputs.
+    Rows with the same class that reach the same leaves are merged first, so a row with weight 2 is equivalent to the
+    same row twice. Each step of the optimisation costs n·T·K operations for K classes or outputs.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,8 @@ class OnlineTreeClassifier(OnlineClassifier):
         beam_width: int = 40,
         n_trees: int = 1,
         replay_size: int = 8,
-        class_weight: Any = None,
-        random_state: Any = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
     ) -> None:
@@ -238,8 +239,8 @@ class LOMTreeClassifier(OnlineClassifier):
         max_internal_nodes: int | None = None,
         swap_resistance: float = 4.0,
         max_class_records: int = 1024,
-        class_weight: Any = None,
-        random_state: Any = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
     ) -> None:

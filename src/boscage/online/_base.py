@@ -19,6 +19,7 @@ from boscage import _core
 from boscage.base.callbacks import CallbackSupport, FitTask, fit_task, with_callbacks
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
+from boscage.data.distinct import distinct_rows
 from boscage.data.validation import fit_data, plain_rows
 from boscage.data.weights import apply_class_weight, check_sample_weight
 from boscage.engine.estimator import ClassCount
@@ -99,7 +100,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
     def _fit(self, X: Any, y: Any, sample_weight: Any, task: FitTask) -> None:
         data = fit_data(self, X, y, sample_weight, class_weight=self.class_weight, allow_nan=False, accept_sparse=True)
         rows = row_batch(data.X)
-        kinds, weight = _core.distinct_rows(rows, data.y, data.weight)
+        kinds, _, weight = distinct_rows(data)
         by_row = np.zeros(data.X.shape[0])
         by_row[kinds] = weight / weight.mean()  # weights are relative: their scale must not change the steps
         random = check_random_state(self.random_state)
@@ -241,7 +242,18 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
             return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Predict log-probabilities of the classes."""
+        """Predict log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes)
+            In the order of ``classes_``; -inf where the probability is 0.
+        """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))
         return logarithms

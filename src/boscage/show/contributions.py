@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from boscage.data.targets import MOST
 from boscage.model import predict as _predict
 from boscage.model.many_trees import sharpened, softmax
-from boscage.tree import LINEAR, Floats, Tree
+from boscage.tree import LINEAR, Floats, Int64s, LeafModels, Tree
 
 _NODES = 32  # of the quadrature for calibrated probabilities
+_HALF = 520  # powers of two that are taken from both factors of a product that overflows
 
 
 class Contributions(NamedTuple):
@@ -148,6 +150,16 @@ def _test_shares(tree: Tree, nodes: Any, plain: Floats, towards: float) -> Float
     return _normalised(pushes, sizes)
 
 
+def _model_scores(models: LeafModels, index: Int64s, plain: Floats) -> tuple[Floats, int]:
+    """Scores of the linear models of some leaves, and the power of two that they lack: 0 unless terms overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: Floats = models.coef[index] @ plain + models.intercept[index]
+    if np.isfinite(scores).all():
+        return scores, 0
+    low = np.ldexp(models.coef[index], -_HALF) @ np.ldexp(plain, -_HALF)
+    return low + np.ldexp(models.intercept[index], -2 * _HALF), 2 * _HALF
+
+
 def _add_leaf_models(tree: Tree, plain: Floats, reach: Floats, value: Floats, columns: Floats) -> None:
     """Add what the linear models of leaves change; ``value`` of a leaf whose model sees no column becomes its answer.
 
@@ -159,20 +171,25 @@ def _add_leaf_models(tree: Tree, plain: Floats, reach: Floats, value: Floats, co
     assert models is not None
     leaves = tree.leaves[reach[tree.leaves] > 0]
     index = tree.leaf_index[leaves]
-    scores = models.coef[index] @ plain + models.intercept[index]
+    scores, exponent = _model_scores(models, index, plain)
     if tree.target == "numbers":
-        answer = scores
+        low: Any = -MOST
+        high: Any = MOST
         if models.low is not None and models.high is not None:
-            answer = np.clip(scores, models.low[index], models.high[index])
+            low, high = models.low[index], models.high[index]
+        with np.errstate(over="ignore"):
+            answer = np.clip(np.ldexp(scores, exponent), low, high)
         effects = np.abs(models.coef[index]).sum(axis=1)
     else:
-        answer = np.exp(scores - scores.max(axis=1, keepdims=True))
+        with np.errstate(over="ignore"):
+            answer = np.exp(np.ldexp(scores - scores.max(axis=1, keepdims=True), exponent))
         answer /= answer.sum(axis=1, keepdims=True)
         effects = np.abs(models.coef[index] - models.coef[index].mean(axis=1, keepdims=True)).sum(axis=1)
     spread, away = tree.column_spreads, _away(tree, plain)
     sizes = effects if spread is None else effects * spread
     otherwise = np.where(sizes.any(axis=1, keepdims=True), sizes, effects)
-    shares = _normalised(sizes if away is None else effects * np.abs(away), otherwise)
+    with np.errstate(over="ignore"):
+        shares = _normalised(sizes if away is None else effects * np.abs(away), otherwise)
     columns += shares.T @ (reach[leaves, None] * (answer - value[leaves]))
     is_constant = ~shares.any(axis=1)
     value[leaves[is_constant]] = answer[is_constant]

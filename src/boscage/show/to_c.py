@@ -297,8 +297,8 @@ def _lines(entries: Iterable[str], width: int = 116) -> str:
 
 
 def _comment(text: str) -> str:
-    """Make any text the inside of a comment."""
-    plain = " ".join(text.split())
+    """Make any text the inside of a comment; characters that cannot be seen, or reverse the text, become U+…."""
+    plain = "".join(c if c.isprintable() else f"U+{ord(c):04X}" for c in " ".join(text.split()))
     return plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 

@@ -11,7 +11,7 @@ from boscage.splits._oblique import TimedFamily
 
 @register("splits", "co2")
 class CO2(TimedFamily):
-    r"""CO2: a hyperplane that lowers a convex-concave bound on the log-loss of its two sides.
+    r"""CO2: linear tests that minimise a convex-concave bound on the log-loss of the two sides.
 
     With ℓ_g(y) the log-loss of class y on side g (smoothed by a hundredth of the node's weight), the loss of a hard
     split is bounded by
@@ -19,9 +19,9 @@ class CO2(TimedFamily):
     .. math:: \sum_i s_i \Bigl[\max_{g = \pm 1}\bigl(g\,w^\top x_i + \ell_g(y_i)\bigr) - |w^\top x_i|\Bigr],
         \qquad \|w\|^2 \le \nu,
 
-    over standardised columns with a constant. Subgradient steps over all rows of the node, each followed by the
-    projection on the ball, alternate with updates of the sides' losses; the best hyperplane found is kept, and its
-    threshold searched again under the tree's criterion.
+    over standardised columns with a constant. Subgradient steps over all rows of the node, each followed by a
+    projection onto the ball, alternate with updates of the losses of both sides. The best hyperplane is kept, and its
+    threshold is chosen by the criterion. For classification only.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ class CO2(TimedFamily):
     nu : float, default=10.0
         Bound of the squared norm, above 0: larger values make the bound tighter and less smooth.
     eta : float, default=0.3
-        Length of a step, above 0.
+        Step size, above 0.
     max_iter : int, default=300
-        Largest number of steps at a node, at least 1.
+        Maximum number of steps at a node, at least 1.
     recut : bool, default=True
-        Whether the best threshold along the direction is searched again; False cuts at w·x = 0, as published.
+        Whether to choose the threshold along the direction by the criterion; False cuts at w·x = 0, as published.
     time_limit : float or None, default=None
         Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
         ConvergenceWarning.
     lookahead : bool, default=False
-        Whether two levels are searched at once where a single test gains little: pairs of planes from the second
-        moments of the classes, refitted in turns (up to 200 columns). It sees XOR, which no single test does.
+        Whether to search two levels at once where a single test gains little: pairs of hyperplanes are proposed from
+        second moments and optimised together (up to 200 columns). This finds XOR, which no single test can.
 
     References
     ----------

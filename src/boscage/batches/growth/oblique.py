@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage.batches.passes import NO_NUMBERS, NumberFacts, Pass
+from boscage.batches.passes import NO_NUMBERS, NOTHING, NumberFacts, Pass
 from boscage.batches.reading import SumExecutor
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-# A column that varies by less is constant, and so is one whose numbers differ by their last rounding alone.
-_SMALLEST_DEVIATION, _RELATIVE_NOISE = 1e-290, 2.0**-52
 # Sums of a block, in 10⁶ bytes, above which leaves are searched in groups even where nothing is sent.
 _MOST_MB = 64.0
 
@@ -72,22 +70,29 @@ class Scaling:
         is_there = low <= high
         low, high = np.where(is_there, low, 0.0) + 0.0, np.where(is_there, high, 0.0) + 0.0  # one zero, not two
         # In powers of two near half the range no square leaves the range of doubles.
-        half = high / 2 - low / 2
-        safe = np.ldexp(1.0, -np.clip(np.frexp(half)[1], -1000, 1000))
-        per_unit = np.where(half > 0, safe, 0.0)
-        middle = low / 2 + high / 2
+        half, middle, per_unit = high / 2 - low / 2, low / 2 + high / 2, _core.per_unit(low, high)
+        unit = _quotient(1.0, per_unit)
         question = partial(Pass.of, "column_sums", per_unit=per_unit, n_classes=n_classes, **numbers.fields())
-        first = sums(question(shift=middle))
-        weight, off = first[: len(low)], first[len(low) : 2 * len(low)]
-        share = np.divide(off, weight, out=np.zeros_like(off), where=weight > 0)
-        mean = np.clip(middle + share / safe, low, high)
-        second = sums(question(shift=mean))[2 * len(low) : 3 * len(low)]
-        deviation = np.sqrt(np.divide(second, weight, out=np.zeros_like(second), where=weight > 0)) / safe
-        varies = (deviation > _RELATIVE_NOISE * np.abs(mean)) & (deviation > _SMALLEST_DEVIATION) & (per_unit > 0)
-        deviation = np.where(varies, deviation, 0.0)
-        centre, unit = (mean, deviation) if scale == "standard" else (middle, np.where(varies, half, 0.0))
-        inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > _SMALLEST_DEVIATION)
-        return cls(mean, deviation, centre, inverse, first[3 * len(low) :])
+        weight, off, _, mass = _parts(sums(question(shift=middle)), len(low))
+        mean = np.clip(middle + _quotient(off, weight) * unit, low, high)
+        _, _, squares, _ = _parts(sums(question(shift=mean)), len(low))
+        variance = _quotient(squares, weight)
+        inverse = _core.reciprocal_deviations(variance, low, high, NOTHING, NOTHING)
+        deviation = np.where(inverse > 0, np.sqrt(variance) * unit, 0.0)
+        if scale == "standard":
+            return cls(mean, deviation, mean, inverse, mass)
+        return cls(mean, deviation, middle, _quotient(1.0, np.where(inverse > 0, half, 0.0)), mass)
+
+
+def _parts(sums: Floats, columns: int) -> list[Floats]:
+    """Weight, sum and sum of squares of every column, and what is known of the target."""
+    return np.split(sums, [columns, 2 * columns, 3 * columns])
+
+
+def _quotient(above: Floats | float, below: Floats) -> Floats:
+    """Divide; 0 where the divisor is."""
+    found: Floats = np.divide(above, below, out=np.zeros_like(below), where=below > 0)
+    return found
 
 
 def grow_in_passes(

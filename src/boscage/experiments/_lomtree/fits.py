@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from boscage.datasets import list_datasets, load_dataset
+from boscage.experiments._runner import read_set
 from boscage.online import LOMTreeClassifier, OnlineTreeClassifier
 
 Floats = npt.NDArray[np.float64]
@@ -55,12 +54,10 @@ def criteria(shares: Floats) -> dict[str, Floats]:
 
 def _loaded(name: str) -> tuple[Any, Any, int | None] | None:
     """Rows, labels and the number of training rows of the given cut; None if the data set is not at hand."""
-    return _read(name) if name in list_datasets() else None
+    return read_set(name, _single_precision)
 
 
-@cache
-def _read(name: str) -> tuple[Any, Any, int | None]:
-    data = load_dataset(name)
+def _single_precision(data: Any) -> tuple[Any, Any, int | None]:
     return data.X.astype(np.float32), np.asarray(data.y), data.n_train
 
 

@@ -9,8 +9,9 @@
 
 #include "base/array.hpp"
 #include "base/rng.hpp"
+#include "data/rows.hpp"
 
-namespace boscage::refine {
+namespace boscage {
 
 inline uint64_t with_entry(uint64_t hash, int64_t column, double value) {
   if (value == 0) return hash;
@@ -23,15 +24,10 @@ Array<uint64_t> row_hashes(const Rows& rows, Span<const int32_t> label) {
   Array<uint64_t> out(rows.rows);
   for (int64_t row = 0; row < rows.rows; ++row) {
     uint64_t hash = mix(static_cast<uint64_t>(label[row]) + 0x9e3779b97f4a7c15ULL);
-    if constexpr (requires { rows.column_stride; }) {
-      for (int64_t j = 0; j < rows.columns; ++j) hash = with_entry(hash, j, static_cast<double>(rows(row, j)));
-    } else {
-      const auto [begin, end] = rows.range(row);
-      for (int64_t k = begin; k < end; ++k) hash = with_entry(hash, rows.column(k), static_cast<double>(rows.data[k]));
-    }
+    for_entries(rows, row, [&](int64_t column, double value) { hash = with_entry(hash, column, value); });
     out[row] = mix(hash);
   }
   return out;
 }
 
-}  // namespace boscage::refine
+}  // namespace boscage
