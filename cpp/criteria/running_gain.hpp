@@ -7,33 +7,25 @@
 
 #include <cmath>
 #include <cstdint>
-#include <memory>
-#include <utility>
 
 #include "base/array.hpp"
 #include "criteria/criteria.hpp"
 
 namespace boscage {
 
-// x log2 x, tabulated for whole numbers: class weights of rows that all count 1. Copies share the table.
+// x log2 x, tabulated for whole numbers: class weights of rows that all count 1.
 class EntropyTerms {
  public:
-  // Whole weights, such as the counts of a bootstrap, of up to so much for each row are worth a table.
-  static constexpr double kMostCounts = 4;
-
   EntropyTerms() = default;
-  explicit EntropyTerms(int64_t most) {
-    auto table = std::make_shared<Array<double>>();
-    table->reserve(most + 1);
-    for (int64_t i = 0; i <= most; ++i) table->push_back(plain(static_cast<double>(i)));
-    table_ = std::move(table);
+  explicit EntropyTerms(int64_t rows) {
+    table_.reserve(rows + 1);
+    for (int64_t i = 0; i <= rows; ++i) table_.push_back(plain(static_cast<double>(i)));
   }
-  bool is_known(double x) const { return table_ && x < static_cast<double>(table_->size()); }
-  double operator()(double x) const { return table_ ? (*table_)[static_cast<int64_t>(x)] : plain(x); }
+  double operator()(double x) const { return table_.empty() ? plain(x) : table_[static_cast<int64_t>(x)]; }
 
  private:
   static double plain(double x) { return x > 0 ? x * std::log2(x) : 0.0; }
-  std::shared_ptr<const Array<double>> table_;
+  Array<double> table_;
 };
 
 // Both sides of a cut by class, for criterion C. Weight below 0 goes back to the right.

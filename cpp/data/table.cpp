@@ -39,13 +39,6 @@ std::shared_ptr<const SparseColumns> DataTable::sparse_columns(Pool& pool, const
   return sparse_;
 }
 
-EntropyTerms DataTable::entropy_terms(double weight) const {
-  const std::lock_guard lock(mutex_);
-  if (!terms_.is_known(weight) && weight <= EntropyTerms::kMostCounts * static_cast<double>(size()))
-    terms_ = EntropyTerms(static_cast<int64_t>(weight));
-  return terms_;
-}
-
 namespace {
 
 constexpr uint32_t kNotThere = ~0U;

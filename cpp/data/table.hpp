@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/parallel.hpp"
-#include "criteria/running_gain.hpp"
 #include "data/columns.hpp"
 #include "data/rows.hpp"
 
@@ -39,8 +38,6 @@ class DataTable {
   std::shared_ptr<const std::vector<Column>> exact_columns(std::span<const int64_t> n_categories, Pool& pool,
                                                            const Control& control) const;
   std::shared_ptr<const SparseColumns> sparse_columns(Pool& pool, const Control& control) const;
-  // For rows of this weight in all, which are a few for each row of the table at most; else no table of terms.
-  EntropyTerms entropy_terms(double weight) const;
 
  private:
   AnyRows rows_;
@@ -48,7 +45,6 @@ class DataTable {
   mutable std::mutex mutex_;  // held while an index is made: the others wait for it
   mutable std::shared_ptr<const std::vector<Column>> exact_;
   mutable std::shared_ptr<const SparseColumns> sparse_;
-  mutable EntropyTerms terms_;
 };
 
 // The same columns with some of the rows only, in increasing order; they are numbered anew from 0 on.

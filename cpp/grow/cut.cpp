@@ -22,6 +22,8 @@ uint64_t sortable(double score) {
 // Below this a comparison sort is quicker than counting digits.
 constexpr size_t kCountingRows = 300;
 constexpr int kPrefixShift = 32, kDigitBits = 11, kDigits = 1 << kDigitBits, kPasses = 3;
+// Whole weights, such as the counts of a bootstrap, of up to so much for each row have their logarithms tabulated.
+constexpr double kMostCounts = 4;
 
 }  // namespace
 
@@ -88,7 +90,7 @@ void ScoreOrder::sort_by_digits(std::span<const double> scores) {
 }
 
 NodeCutter::NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion,
-                       const Limits& limits, const EntropyTerms& terms)
+                       const Limits& limits)
     : local_(rows.size()), all_classes_(to_size(target.classes)), criterion_(criterion), limits_(limits) {
   std::vector<double> total(all_classes_, 0.0);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -110,11 +112,8 @@ NodeCutter::NodeCutter(std::span<const uint32_t> rows, const Target& target, con
   if (!std::holds_alternative<Entropy>(criterion_)) return;
   const bool counts =
       std::all_of(local_.begin(), local_.end(), [](const auto& row) { return row.weight == std::floor(row.weight); });
-  if (counts && terms.is_known(view_.weight)) {
-    terms_ = terms;
-  } else if (counts && view_.weight <= EntropyTerms::kMostCounts * static_cast<double>(rows.size())) {
+  if (counts && view_.weight <= kMostCounts * static_cast<double>(rows.size()))
     terms_ = EntropyTerms(static_cast<int64_t>(view_.weight));
-  }
 }
 
 NodeCutter::NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers, const AnyCriterion& criterion,

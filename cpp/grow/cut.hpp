@@ -101,9 +101,8 @@ struct SoftNumbers {
 
 class NodeCutter {
  public:
-  // Of classes; `terms` of a larger node serve this one too.
-  NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion, const Limits& limits,
-             const EntropyTerms& terms = {});
+  // Of classes.
+  NodeCutter(std::span<const uint32_t> rows, const Target& target, const AnyCriterion& criterion, const Limits& limits);
   // Of numbers that are chosen by sums.
   NodeCutter(std::span<const uint32_t> rows, const NumberRows& numbers, const AnyCriterion& criterion,
              const Limits& limits);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/index.hpp"
 #include "bind/arrays.hpp"
@@ -43,12 +44,12 @@ constexpr size_t kShortWork = 1 << 15;
 // The rows that have weight: a row of weight 0 is not there.
 struct RowsWithWeight {
   explicit RowsWithWeight(const Target& all) : target(all) {
-    for (uint32_t row = 0; row < all.rows(); ++row)
-      if (all.weight_of(row) > 0) row_of.push_back(row);
-    if (signed_size(row_of) == all.rows()) {
-      row_of.clear();
-      return;
-    }
+    const auto has_weight = [&](uint32_t row) { return all.weight_of(row) > 0; };
+    const auto every = std::views::iota(0U, static_cast<uint32_t>(all.rows()));
+    const auto count = std::ranges::count_if(every, has_weight);
+    if (count == all.rows()) return;
+    row_of.resize(to_size(count));
+    std::ranges::copy_if(every, row_of.begin(), has_weight);
     const auto outputs = to_size(all.outputs);
     weight.reserve(row_of.size());
     all.is_numbers() ? number.reserve(row_of.size() * outputs) : label.reserve(row_of.size());

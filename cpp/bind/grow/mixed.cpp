@@ -5,7 +5,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ranges>
 
 #include "bind/arrays.hpp"
@@ -40,12 +39,6 @@ nb::dict grow_mixed(const Table& X, const Target& target, const GrowthSpec& spec
     std::vector<uint32_t> used(to_size(std::ranges::count_if(all, counts)));
     std::ranges::copy_if(all, used.begin(), counts);
     if (used.empty()) throw std::invalid_argument("no row has weight.");
-    const auto is_whole = [&](uint32_t row) { return target.weight_of(row) == std::floor(target.weight_of(row)); };
-    if (std::holds_alternative<Entropy>(data.criterion) && std::ranges::all_of(used, is_whole)) {
-      double weight = 0;
-      for (const uint32_t row : used) weight += target.weight_of(row);
-      data.terms = X.data.entropy_terms(weight);
-    }
     Pool pool(spec.threads);
     mixed::fill_columns(data, used, control);
     NodeRows rows(target, data.criterion, std::move(used));

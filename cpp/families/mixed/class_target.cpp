@@ -45,7 +45,7 @@ CutPlace cut_counts(const Criterion& criterion, const NodeCutter& node, double l
 }  // namespace
 
 ClassTarget::ClassTarget(const Data& data, const NodeRows&, const Node&, std::span<const uint32_t> node_rows)
-    : data_(data), cutter_(node_rows, data.target, data.criterion, data.limits, data.terms) {}
+    : data_(data), cutter_(node_rows, data.target, data.criterion, data.limits) {}
 
 double ClassTarget::most_gain() const {
   const bool is_separation = std::holds_alternative<Separation>(data_.criterion);

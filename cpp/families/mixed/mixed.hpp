@@ -12,7 +12,6 @@
 
 #include "base/parallel.hpp"
 #include "criteria/criteria.hpp"
-#include "criteria/running_gain.hpp"
 #include "data/rows.hpp"
 #include "data/target.hpp"
 #include "grow/growth.hpp"
@@ -50,7 +49,6 @@ struct Data {
   AnyCriterion criterion;
   Limits limits;
   Options options;
-  EntropyTerms terms = {};  // of all rows, if their weights are whole numbers
 
   int64_t columns() const {
     return std::visit([](const auto& rows) { return rows.columns; }, X);

@@ -49,8 +49,7 @@ def claims(job: Job) -> list[list[str]]:
         _search_claim(search_excess(job)),
         _cell_claim(),
         _end_claim(),
-        ["Lemma E.1: the w of least norm for given P and Q", "reproduced with a difference",
-         "the printed formula has the wrong sign (P_w = 1 − p); the algorithms are right with the other one"],
+        _norm_claim(),
         _corner_claim(),
         _convexity_claim(),
         ["Theorem 5.1: a margin γ gives a tree of depth O(ln(1/ε)/γ²)", "reproduced", _margin_text()],
@@ -82,6 +81,45 @@ def _end_claim() -> list[str]:
     figures = f"ρ = 0.9, δ = 0.1, p = q = 0.9: {gap:.2f} > {3 * delta:.1f}. Holds with 4δ, as does Lemma C.2"
     claim = "Lemma C.3: WGI within 3δ of its value at p = 1"
     return [claim, "not reproduced" if gap > 3 * delta else "reproduced", figures]
+
+
+def printed_least_norm(a: Any, b: Any, p: float, q: float, share: float) -> Any:
+    """Return w* as Lemma E.1 prints it.
+
+    Examples
+    --------
+    >>> from boscage.experiments._stochastic_theorems import printed_least_norm
+    >>> w = printed_least_norm([1, 0], [0, 1], p=0.75, q=0.5, share=0.5)
+    >>> float((1 + w[0]) / 2)  # P_w, which should be p
+    0.25
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    right, ones = 2 * p - 1, 2 * q - share
+    return ((ones * (a @ b) - right * (b @ b)) * a + (right * (a @ b) - ones * (a @ a)) * b) / (
+        (a @ a) * (b @ b) - (a @ b) ** 2)  # fmt: skip
+
+
+def _norm_claim(nodes: int = 100) -> list[str]:
+    """Put w* as printed, and with the other sign, into P and Q of random nodes."""
+    turned, mended, tried = 0, 0, 0
+    for seed in range(nodes):
+        X, y, weight = random_node(seed)
+        if X.shape[1] < 2:
+            continue  # a and b depend on each other
+        weight = weight / weight.sum()
+        a, b, share = weight @ X, (weight * y) @ X, float(weight[y == 1].sum())
+        p, q = np.random.default_rng(seed).random(2)
+        for sign in (1, -1):
+            w = sign * printed_least_norm(a, b, p, q, share)
+            found = np.array([1 + a @ w, share + b @ w]) / 2
+            turned += sign == 1 and np.allclose(found, [1 - p, share - q], atol=1e-9)
+            mended += sign == -1 and np.allclose(found, [p, q], atol=1e-9)
+        tried += 1
+    figures = (
+        f"as printed it has P_w = 1 − p and Q_w = ρ − q on {turned} of {tried} random nodes; with the other sign, that "
+        f"of the algorithms, P_w = p and Q_w = q on {mended} of {tried}"
+    )
+    return ["Lemma E.1: the w of least norm for given P and Q", "reproduced with a difference", figures]
 
 
 def _corner_claim() -> list[str]:

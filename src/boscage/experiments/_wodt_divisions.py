@@ -95,7 +95,7 @@ def _said(away: Mapping[str, float], wider: Sequence[str], printed: Printed, row
     p = float(chi2.sf(square, len(away)))
     return (
         f"Printed accuracies that are a whole number of right rows, of {len(COUNTED)} sets of up to 1,000 rows: "
-        f"{counts}. The mean of ten divisions is one in about a case of ten, so that the count of WODT has a "
+        f"{counts}. The mean of ten divisions is one in about one case of ten, so that the count of WODT has a "
         f"probability of 1 in {1 / chance:,.0f}, that of OC1 or CART-LC of 1 in {BY_CHANCE ** -len(COUNTED):,.0f}. "
         "These columns are thus those of a single division (on wine and glass, whose folds are unequal, the mean of "
         "the five folds of WODT need not be a whole number).\n\n"

@@ -55,6 +55,7 @@ CAPTIONS = {
     3: "LSE data with 25 % wrong labels",
     4: "LSE data with 25 % wrong labels and few rows, which a tree can overfit",
 }
+BASE_STATES = 200_000  # that the unweighted tree, whose errors make the weights, may explore at most
 # budgets p; then for each depth the number of draws and of states a search may explore
 SPEND: dict[str, tuple[tuple[int, ...], dict[int, tuple[int, int]]]] = {
     "quick": ((2, 10, 100), {4: (1, 20_000), 5: (1, 20_000)}),
@@ -80,9 +81,13 @@ def fit(X: Any, y: Any, weight: Any, depth: int, max_explored: int) -> OptimalTr
 # cells ----------------------------------------------------------------------------------------------------------------
 
 
+def _base_states(job: Job, depth: int) -> int:
+    return min(BASE_STATES, SPEND[job.budget][1][depth][1])
+
+
 def _base(job: Job, kind: str, n: int, seed: int, depth: int) -> dict[str, Any]:
     """Return which rows the unweighted tree gets wrong: they make the bias-error weights."""
-    states = SPEND[job.budget][1][depth][1]
+    states = _base_states(job, depth)
 
     def work() -> dict[str, Any]:
         X, y = DATA[kind][1](n, seed)
@@ -165,10 +170,12 @@ def _depth_part(job: Job, table: int, weighting: str, n: int, depth: int) -> lis
     budgets, by_depth = SPEND[job.budget]
     draws, states = by_depth[depth]
     header = ["p", "DaB", "paper", "difference", "sampling", "paper", "difference"]
+    fewer = weighting == "error" and _base_states(job, depth) < states
+    base = f" (that of the unweighted tree {_base_states(job, depth):,})" if fewer else ""
     lines = [
         f"`max_depth={depth}`, {DEPTHS[depth]}. Penalty {ALPHA} per leaf. Mean ± standard deviation over {draws} draws "
-        f"of the data. Every search may explore {states:,} states on one thread; † marks a mean, or a number of "
-        "errors, for which a search reached this limit, so that its tree is the best found and not proven optimal."
+        f"of the data. Every search may explore {states:,} states on one thread{base}; † marks a mean, or a number of "
+        "errors, for which a search reached its limit, so that its tree is the best found and not proven optimal."
     ]
     for kind, (title, _) in DATA.items():
         exact = _row(job, weighting, kind, n, "exact", 0, depth, draws)
