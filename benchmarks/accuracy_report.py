@@ -148,18 +148,16 @@ finished cells in ``benchmarks/results/accuracy`` by ``python benchmarks/accurac
 
 **Protocol.** The published cut with three seeds, else the published ten folds (three of them from 5,000 rows on),
 else five shuffled folds (three from 5,000 rows on); a cell is the mean over them. Classification sets with more than
-20,000 training rows are left out; of larger regression sets (2dplanes) every method gets the
-same 10,000 rows to learn from, and sets of 100 columns three folds. Of data sets that exist twice one is taken, and
-``bike`` holds its target among its columns. YDF takes dense columns only, so that ``sector`` (55,197 columns) is
+20,000 training rows are left out; of larger regression sets (2dplanes, fried, kin40k, protein) every method gets the
+same 10,000 rows to learn from, and sets of 100 columns (gas) three folds. Of data sets that exist twice one is taken,
+and ``bike`` holds its target among its columns. YDF takes dense columns only, so that ``sector`` (55,197 columns) is
 beyond it. Nominal columns are one-hot coded for scikit-learn and categories for the others. Log-losses are taken
 after adding .001 to each class. Tests are Wilcoxon's signed-rank test over the sets, two-sided, without a correction
 for the number of methods. CPU seconds are geometric means of one thread on a machine with other work, and most cells
 of the forest were run when it was busiest: read them as ratios, roughly. The recipe of the forest was chosen on most
 of these classification sets, and that of linear leaves on 14 of the regression sets (:doc:`/research/regression`
-names them), so their lead there is optimistic; nothing was tuned for one set, but for the forests
-of linear leaves among the published cuts. A dash is a cell that was not run. Linear leaves of regression trees have
-fallen back on hard tests where a refined tree misses its own rows since the cells were made, but for the random splits
-of cpu-act.
+names them), so their lead there is optimistic; nothing was tuned for one set, but for the forests of linear leaves
+among the published cuts. A dash is a cell that was not run.
 
 """
 

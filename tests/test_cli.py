@@ -285,7 +285,7 @@ def test_weights_and_dropped_columns(run, tmp_path):
     # Weight 0 = row absent: the last row would ask for a split.
     (tmp_path / "t.csv").write_text("name,a,w,y\np,1,1,0\nq,2,2,0\nr,3,0.5,0\ns,4,0,1\n")
     told = run("fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name").stderr
-    assert "1 leaves, depth 0" in told
+    assert "1 leaf, depth 0" in told
     assert json.loads(run("inspect", "m", "--json").stdout)["training_weight"] == 3.5
 
 
@@ -437,6 +437,14 @@ def test_a_numeric_target_is_fitted_as_numbers(run, tmp_path):
         "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online", "--task", "regression", code=2
     ).stderr.replace("\n", " ")
     assert "pass --task regression" in fails(run, "fit", "t.csv", "-t", "price", "-o", "n", "--model", "online").lower()
+    run("show", "m", "--html", "m.html", "--data", "t.csv", "-t", "price")
+    assert '"quantiles":null' not in (tmp_path / "m.html").read_text()
+    result = run("fit", "t.csv", "-t", "price", "-o", "p", "--max-bins", "64", "--batches", "--json")
+    assert "target 'price' is numeric: regression (for classification pass" in result.stderr
+    assert json.loads(result.stdout)["task"] == "regression"
+    run("fit", "t.csv", "-t", "price", "-o", "q", "--max-bins", "64")
+    assert boscage.load("p").tree_ == boscage.load("q").tree_
+    assert "1 leaf," in run("fit", "t.csv", "-t", "price", "-o", "n", "--min-samples-leaf", "50").stderr
 
 
 def test_options_of_other_models_name_what_there_is(run):

@@ -492,3 +492,26 @@ def test_pages_of_numbers_predict_and_explain_as_python_does(browser, leaf, tmp_
         expected = [away.mean(), np.sqrt((away**2).mean()), np.quantile(np.abs(away), 0.9)]
         np.testing.assert_allclose(root[1], expected, rtol=1e-9, atol=1e-12)
         assert "probability of" not in text
+
+
+def test_pages_of_numbers_name_what_they_show(browser, tmp_path):
+    from boscage import Quantile, TopDownTreeRegressor
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    y = np.exp(X[:, 0]) + rng.random(200)
+    model = TopDownTreeRegressor(criterion=Quantile(0.9), max_leaf_nodes=4).fit(X, y)
+    assert model.tree_.value[0, 0] > 1.5 * y.mean()
+    with Tab(browser, model.to_html(tmp_path / "numbers.html", X, y)) as page:
+        lines = page.locator(".bosc-numbers tr").all_text_contents()
+        assert lines[0].startswith("value")
+        assert not any(line.startswith("mean of y") for line in lines)
+        assert "mean" not in page.inner_text(".bosc-contributions")
+        assert f"observed {y[0]:.5g}" in page.inner_text(".bosc-row")
+        assert f"Row 0 · {y[0]:.5g}" in page.inner_text(".bosc-picker")
+        cut = "names => names.filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent)"
+        assert page.locator(".bosc-numbers th").evaluate_all(cut) == []
+        assert page.inner_text(".bosc-ends").split() == [f"{y.min():.3g}", "y", f"{y.max():.3g}"]
+        growth = page.inner_text(".bosc-trajectory")
+        assert "potential" not in growth.lower()
+        assert f"impurity {model.trajectory_['error'][-1]:.3g}" in growth

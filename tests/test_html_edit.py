@@ -1,6 +1,7 @@
 """Editing a tree on its page: the file that the page saves is the model that Python's edit gives."""
 
 import base64
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 
 import boscage
-from boscage import TopDownTreeClassifier
+from boscage import RidgeLeaf, TopDownTreeClassifier, TopDownTreeRegressor
 from boscage.datasets import load_dataset
 from browser import Tab
 from strategies import random_tree
@@ -110,6 +111,22 @@ def models():
         yield boscage.files._estimator(boscage.files.model_of(one), "")
 
 
+def number_models():
+    X, _ = table()
+    y = np.where(X["size"] > 0, 3 * X["weight"], -X["weight"]) + np.arange(len(X)) % 3 - 1e-3
+    for options in (
+        {},
+        {"criterion": "absolute_error"},
+        {"leaf": RidgeLeaf(blend=0)},
+        {"leaf": RidgeLeaf(blend=0, clip=False)},
+        {"leaf": RidgeLeaf(blend=0.2, refine=True)},
+        {"splits": "oblique", "polish": "soft"},
+    ):
+        yield TopDownTreeRegressor(max_leaf_nodes=9, random_state=0, **options).fit(X, y)
+    for leaf in ("constant", RidgeLeaf(blend=0)):
+        yield TopDownTreeRegressor(max_leaf_nodes=9, leaf=leaf).fit(X, np.column_stack([y, -2 * y]))
+
+
 def edits(model, seed):
     """A few valid changes: as the page takes them, and as Python does."""
     rng = np.random.default_rng(seed)
@@ -123,14 +140,15 @@ def edits(model, seed):
     edit = edit.prune(node)
     changes.append({"kind": "prune", "node": node})
     if seed % 2:
-        proba = [0.25, 0.75]
+        proba = [0.25, 0.75][: tree.n_outputs]
         edit = edit.set_leaf(node, proba)
         changes.append({"kind": "leaf", "node": node, "value": proba})
     return edit, changes
 
 
-def test_files_of_every_kind_of_tree(browser, tmp_path):
-    for model in models():
+@pytest.mark.parametrize("kind", [models, number_models])
+def test_files_of_every_kind_of_tree(browser, kind, tmp_path):
+    for model in kind():
         path = model.to_html(tmp_path / "tree.html")
         with Tab(browser, path) as tab:
             same(saved(tab, tmp_path), model, tmp_path)
@@ -138,6 +156,53 @@ def test_files_of_every_kind_of_tree(browser, tmp_path):
                 edit, changes = edits(model, seed)
                 tab.evaluate("(list) => document.querySelector('.bosc').boscage.edit(list)", changes)
                 same(saved(tab, tmp_path), edit.estimator, tmp_path)
+
+
+def test_numbers_are_set_and_judged_by_their_errors(browser, tmp_path):
+    X, _ = table()
+    Y = np.column_stack([np.where(X["size"] > 0, 5.0, X["weight"]), np.linspace(0, 1, len(X))])
+    for y in (Y[:, 0], Y):
+        model = TopDownTreeRegressor(max_leaf_nodes=5).fit(X, y)
+        leaf = int(model.tree_.leaves[0])
+        with Tab(browser, model.to_html(tmp_path / "t.html", X, y, max_rows=len(X))) as tab:
+            choose(tab, leaf)
+            boxes = tab.get_by_role("textbox", name=f"Leaf {leaf} predicts")
+            assert boxes.count() == y.reshape(len(y), -1).shape[1]
+            box = boxes.first
+            box.fill("high")
+            box.press("Tab")
+            assert box.get_attribute("aria-invalid") == "true"
+            box.fill("7.25")
+            box.press("Tab")
+            value = model.tree_.value[leaf].copy()
+            value[0] = 7.25
+            edit = model.edit(X, y).set_leaf(leaf, value)
+            same(saved(tab, tmp_path), edit.estimator, tmp_path)
+            shown = tab.locator(".bosc-effect").text_content()
+            assert "accuracy" not in shown
+            assert "class" not in shown
+            numbers = [float(text) for text in re.search(r"RMSE (\S+) → (\S+);", shown).groups()]
+            np.testing.assert_allclose(numbers, [edit.report.accuracy_before, edit.report.accuracy_after], rtol=1e-4)
+            assert f"{len(edit.report.changed)} of 300 rows change their value" in shown
+
+
+def test_what_nodes_show_follows_their_new_numbers(browser, tmp_path):
+    X, _ = table()
+    y = np.where(X["size"] > 0, 3 * X["weight"], -X["weight"]) + np.where(X["kind"] > "k4", X["size"].fillna(0), 0)
+    model = TopDownTreeRegressor(leaf=RidgeLeaf(blend=0), max_leaf_nodes=9).fit(X, y)
+    node = int(np.flatnonzero(~model.tree_.is_leaf)[1])
+    edit = model.edit().prune(node).tree
+    with Tab(browser, model.to_html(tmp_path / "t.html", X, y)) as tab:
+        tree = "document.querySelector('.bosc').boscage.tree"
+        tab.evaluate(f"() => document.querySelector('.bosc').boscage.edit([{{kind: 'prune', node: {node}}}])")
+        path = model.edit().prune(node).estimator.decision_path(X)
+        medians = tab.evaluate(f"Array.from({{length: {tree}.size}}, (_, v) => {tree}.quantiles.values[5 * v + 2])")
+        expected = [np.median(y[path[:, v].nonzero()[0]]) for v in range(edit.node_count)]
+        np.testing.assert_allclose(medians, expected)
+        choose(tab, node)
+        words = tab.locator(".bosc-formula").text_content()
+        assert words == f"A linear model predicts here: {edit.value[node, 0]:.5g}".replace("-", "−")
+        assert "residual" not in tab.locator(".bosc-node").text_content()
 
 
 def test_thresholds_of_linear_tests_are_in_shown_units(browser, iris, tmp_path):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from boscage import _core
-from boscage.base.component import IncompatibleParts, check_compatible, resolve
+from boscage import Polish, RidgeLeaf, _core
+from boscage.base.component import Fact, IncompatibleParts, check_compatible, resolve
 from boscage.criteria import AbsoluteError, Poisson, SquaredError
 from boscage.model.predict import apply, predict_numbers
 from boscage.splits import LinearTest, ProposingFamily, StochasticLinear, WeightedOblique
@@ -183,6 +183,17 @@ def test_penalties_are_chosen_by_squared_error(rng):
     assert tree.n_leaves == 4
 
 
+def test_penalties_are_chosen_for_several_outputs_and_numbers_of_any_size(rng):
+    X = rng.normal(size=(120, 3))
+    y = X @ [1.0, 1.0, 0.0] + rng.normal(size=120)
+    choose = {"splits": WeightedOblique(l2="auto"), "limits": {"max_leaf_nodes": 4}}
+    one, huge, twice = (grow_numbers(X, Y, **choose) for Y in (y, np.ldexp(y, 990), np.column_stack([y, y])))
+    for tree in (huge, twice):
+        np.testing.assert_allclose(tree.weights, one.weights)
+    np.testing.assert_allclose(np.ldexp(huge.value, -990), one.value)
+    np.testing.assert_allclose(twice.value[:, 1], one.value[:, 0])
+
+
 def test_categories_are_numbers_by_their_means(rng):
     X = np.column_stack([rng.integers(0, 6, 300), rng.normal(size=300)]).astype(float)
     y = np.array([3.0, -1.0, 0.5, 7.0, -4.0, 2.0])[X[:, 0].astype(int)] + 0.1 * rng.normal(size=300)
@@ -201,6 +212,22 @@ def test_families_without_numbers_say_so():
         check_compatible(criterion=SquaredError(), splits=resolve("splits", "co2"))
     with pytest.raises(IncompatibleParts, match="it needs a split family for regression"):
         grow_numbers([[0.0], [1.0]], [0.0, 1.0], splits="co2")
+    for criterion in (Poisson(), AbsoluteError()):  # another criterion would not help
+        with pytest.raises(IncompatibleParts, match=r"it needs tests for regression trees. Pass splits='axis'.$"):
+            check_compatible(criterion=criterion, splits=resolve("splits", "co2"))
+
+
+@pytest.mark.parametrize(
+    ("part", "remedy"),
+    [
+        ({"criterion": AbsoluteError()}, "criterion='squared_error'"),
+        ({"leaf": RidgeLeaf()}, "another leaf"),
+        ({"polish": Polish()}, "polish=None"),
+    ],
+)
+def test_what_needs_all_rows_says_what_to_pass_instead(part, remedy):
+    with pytest.raises(IncompatibleParts, match=f"it needs all rows in memory. Use fit, or pass {remedy}.$"):
+        check_compatible(**part, executor=Fact("fit_batches"))
 
 
 @pytest.mark.parametrize(("splits", "criterion"), [("stochastic", Poisson()), ("wodt", AbsoluteError())])

@@ -97,6 +97,17 @@ def test_linear_leaves_of_oblique_trees_keep_the_numbers_of_categories(rng):
     assert tree.score(X, y) > plain.score(X, y)
 
 
+@pytest.mark.parametrize("splits", FAMILIES)
+def test_linear_leaves_of_a_polished_tree_fit_no_worse_than_its_constants(splits):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1600, 4))
+    y = np.exp((X[:, 0] + X[:, 1]) / 2 + 0.3 * np.sin(3 * X[:, 2])) + 0.05 * rng.random(1600)
+    (X, y), test = (X[:400], y[:400]), (X[400:], y[400:])
+    constant, linear = (grown("soft", splits, leaf=leaf, max_leaf_nodes=8).fit(X, y) for leaf in ("constant", "linear"))
+    assert 1 - linear.score(X, y) < 1.1 * (1 - constant.score(X, y))
+    assert 1 - linear.score(*test) < 1.1 * (1 - constant.score(*test))
+
+
 @pytest.mark.parametrize(
     ("polish", "settings", "message"),
     [

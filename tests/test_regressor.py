@@ -30,6 +30,11 @@ from number_trees import grown
         TopDownTreeRegressor(criterion="poisson"),
         TopDownTreeRegressor(leaf="linear"),
         TopDownTreeRegressor(leaf=RidgeLeaf(refine=False)),
+        TopDownTreeRegressor(boscage.Axis(max_bins=16), boscage.Quantile(0.8)),
+        TopDownTreeRegressor("stochastic"),
+        TopDownTreeRegressor("stochastic", leaf=boscage.Constant(joint=True)),
+        TopDownTreeRegressor("oblique", polish="soft", leaf="linear", max_leaf_nodes=4),
+        TopDownTreeRegressor("hhcart", boscage.Gamma(), max_leaf_nodes=4),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

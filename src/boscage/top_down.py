@@ -182,7 +182,8 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
             Training rows; float32, float64 and CSR matrices are not converted. A sparse matrix gives the same tree as a
-            dense array. Every split family accepts sparse matrices, but not with categories or ``Axis(max_bins=...)``.
+            dense array (for stochastic trees, up to rounding). Every split family accepts sparse matrices, but not with
+            categories or ``Axis(max_bins=...)``.
         y : array-like of shape (n,)
             Class labels of any type.
         sample_weight : array-like of shape (n,), optional

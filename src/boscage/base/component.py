@@ -26,14 +26,18 @@ class IncompatibleParts(ValueError):
 
 @dataclass(frozen=True)
 class Word:
-    """Something one part can need and another provide: who provides it, what it is, and what to do without it."""
+    """Something one part can need and another provide: who provides it, what it is, and what to do without it.
+
+    ``{other}`` in the remedy is what to pass in place of the part with the need.
+    """
 
     role: str
     meaning: str
     remedy: str
 
 
-# The vocabulary of `provides` and `needs`. A family that brings a new requirement adds its word here.
+# The vocabulary of `provides` and `needs`, in the order in which needs are judged. A family that brings a new
+# requirement adds its word here.
 WORDS: dict[str, Word] = {
     "slope": Word("criterion", "a criterion with a slope", "Pass criterion='gini' or criterion='entropy'."),
     "impurity": Word("criterion", "a criterion that is an impurity decrease", "Pass criterion='gini'."),
@@ -58,9 +62,11 @@ WORDS: dict[str, Word] = {
     "numeric target": Word("data", "a numeric target", "Pass criterion='gini' for classification, or fit a regressor."),
     "two classes": Word("data", "two classes", "Use another search, or a one-vs-rest wrapper."),
     "complete rows": Word("data", "data without missing values", "Impute first, for example with SimpleImputer."),
-    "rows": Word("executor", "all rows in memory", "Use fit, or another leaf and polish=None."),
+    "rows": Word("executor", "all rows in memory", "Use fit, or pass {other}."),
     "forest": Word("learner", "a forest", "Use ForestClassifier, or pass splits='axis' or splits='oblique'."),
 }
+
+_INSTEAD = {"criterion": "criterion='squared_error'", "polish": "polish=None"}
 
 # What a limit asks of the parts, when it is set.
 LIMIT_NEEDS: dict[str, frozenset[str]] = {
@@ -349,14 +355,14 @@ max_leaf_nodes=None.
         elif isinstance(part, (Component, Fact)):
             present[role] = part
     for role, part in present.items():
-        for need in sorted(part.needs):
+        for need in sorted(part.needs, key=list(WORDS).index):
             word = WORDS[need]
             supplier = present.get(word.role)
             if supplier is None or need in supplier.provides:
                 continue
             raise IncompatibleParts(
                 f"{_shown(role, part)} cannot be combined with {_shown(word.role, supplier)}: "
-                f"it needs {word.meaning}. {word.remedy}"
+                f"it needs {word.meaning}. {word.remedy.format(other=_INSTEAD.get(role, f'another {role}'))}"
             )
 
 

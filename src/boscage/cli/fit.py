@@ -49,7 +49,8 @@ def fit(
 ) -> None:
     """Fit a model to a table and write it to a model file.
 
-    A target of fractional numbers means regression, any other target classification; --task overrides this.
+    A target of fractional numbers, or of very many whole numbers, means regression, any other target classification;
+    --task overrides this.
     """
     parts = {"splits": splits, "criterion": criterion, "growth": growth, "leaf": leaf}
     opt.check_names(parts)
@@ -114,7 +115,7 @@ def _said(sizes: dict[str, Any]) -> str:
     words = []
     for name, value in sizes.items():
         if name == "leaves":
-            words.append(f"{value} leaves")
+            words.append(f"{value} {'leaf' if value == 1 else 'leaves'}")
         elif name == "depth":
             words.append(f"depth {value}")
         elif name in ("classes", "trees"):
@@ -190,8 +191,9 @@ def _fit_batches(
         rows = training_data(first, target or "y", weight=weight, categorical=categorical or (), task=task)
         for note in rows.notes:
             tell(note)
-        check_task(kind, rows.task)
-        model = make_model(kind, rows.task, given, settings)
+        task = rows.task
+        check_task(kind, task)
+        model = make_model(kind, task, given, settings)
     with settings_are_usage(settings):
         model = model.fit_batches(source, target or "y", weight=weight)
     model.save(output)
@@ -201,7 +203,7 @@ def _fit_batches(
         f"{reading.bytes_read / 1e6:.0f} MB read; wrote {output}"
     )
     if as_json:
-        summary = {"model": str(output), "rows": reading.rows, "features": int(model.n_features_in_)}
+        summary = {"model": str(output), "task": task, "rows": reading.rows, "features": int(model.n_features_in_)}
         opt.print_json(summary | sizes | {"passes": reading.passes, "bytes_read": reading.bytes_read})
 
 

@@ -41,7 +41,7 @@ class NumberCriterion(Component, ABC):
     role: ClassVar[str] = "criterion"
     target: ClassVar[Literal["classes", "numbers"]] = "numbers"
     provides = frozenset({"impurity"})
-    needs = frozenset({"numeric target", "numeric sums"})
+    needs = frozenset({"numeric target", "squared error", "numeric sums"})
     unit = 1.0
     several_outputs: ClassVar[bool] = False
     _least: ClassVar[tuple[float, bool]] = (-np.inf, False)  # bound of y, and whether y may be equal to it
@@ -235,7 +235,7 @@ class Quantile(NumberCriterion):
     9.0
     """
 
-    needs = frozenset({"numeric target", "quantiles", "rows"})
+    needs = frozenset({"numeric target", "squared error", "quantiles", "rows"})
 
     def __init__(self, q: float = 0.5) -> None:
         self.q = q

@@ -52,6 +52,12 @@ def encode_numbers(y: Any, owner: str, *, several: bool = True) -> Floats:
     return numbers
 
 
+def power_of_two(y: Floats) -> float:
+    """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
+    most = float(np.abs(y / 4 - y.mean(axis=0) / 4).max()) if len(y) else 0.0
+    return float(np.ldexp(1.0, int(np.frexp(most)[1]) + 2)) if most > 0 else 1.0
+
+
 def _as_array(y: Any, owner: str) -> npt.NDArray[Any]:
     if y is None:
         raise ValueError(f"This {owner} estimator requires y to be passed, but the target y is None.")

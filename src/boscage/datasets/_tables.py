@@ -116,7 +116,7 @@ def training_data(
         Whether the target holds classes or numbers. Default: recognised from the target.
     """
     target = _target_name(table, target)
-    y, task, decided = _target(table, target, task)
+    y, task, decided = target_of(table, target, task)
     sample_weight = None if weight is None else _weights(table, weight)
     if weight is not None and weight == target:
         raise DataFileError(f"column {weight!r} cannot be both target and weight")
@@ -247,7 +247,7 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _target(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any], TaskKind, tuple[str, ...]]:
+def target_of(table: Table, name: str, task: TaskKind | None) -> tuple[NDArray[Any], TaskKind, tuple[str, ...]]:
     """Return the target, what it is for, and what to tell the user about a decision."""
     import pyarrow as pa
 

@@ -236,7 +236,7 @@ def _how_it_was_made(job: Job, module: Any) -> str:
     spent = f"{cpu / 3600:.2g} CPU hours" if cpu or not elapsed else ""
     spent += f" ({cpu:.0f} s)" if 0 < cpu < 360 else ""
     if elapsed:
-        older = f"{len(elapsed)} cells, whose CPU time was not recorded"
+        older = f"{len(elapsed)} cell{'s' * (len(elapsed) > 1)}, whose CPU time was not recorded"
         spent += f"{' and ' if spent else ''}{sum(elapsed) / 3600:.2g} hours elapsed ({older})"
     versions = sorted({cell.get("version", "0.1.0") for cell in cells} | {__version__})
     lines = [

@@ -29,7 +29,7 @@ class ContributionView {
   lines(found) {
     const k = this.target >= 0 ? this.target : this.tree.numbers ? 0 : found.best;
     const [before, after] = this.tree.numbers
-      ? ["mean of all training rows", "prediction"]
+      ? ["value of the root", "prediction"]
       : [`share of ${this.tree.classes[k]} in training`, `probability of ${this.tree.classes[k]}`];
     const { base, columns } = contributionsOf(this.tree, found);
     const moved = this.tree.columns.map(({ name }, j) => ({ j, name, amount: columns[j * base.length + k] }));

@@ -79,6 +79,8 @@ function editedTree(start, changes) {
   tree.missing_go_to_left = atSplits(start.missing_go_to_left, 0);
   for (const name of ["n_node_samples", "weighted_n_node_samples", "impurity"]) tree[name] = atAll(start[name]);
   tree.value = rowsOf(start.value, order);
+  for (const name of ["quantiles", "histogram"]) if (start[name]) tree[name] = rowsOf(start[name], order);
+  tree.residuals = null; // those of the tree before
   keepTests(tree, start, order.map((old) => (isSplit(old) ? old : -1)), changes);
   tree.steps = { node: [0], potential: [0], error: [0] }; // how the tree grew is another tree's story
   deriveNodes(tree);
@@ -110,7 +112,7 @@ function keepTests(tree, start, splits, changes) {
 function setLeaves(tree, start, { values }) {
   const leaves = Array.from(tree.origin.keys()).filter((node) => isLeaf(tree, node));
   if (!start.leaf_value && !start.leaf_models && !values.size) return;
-  const isMajority = isVoting(start);
+  const isMajority = !start.numbers && isVoting(start);
   const own = { rows: leaves.length, columns: start.width, values: new Float64Array(leaves.length * start.width) };
   leaves.forEach((node, i) => {
     const old = tree.origin[node];
@@ -119,7 +121,16 @@ function setLeaves(tree, start, { values }) {
     own.values.set(proba, i * start.width);
   });
   tree.leaf_value = own;
-  if (start.leaf_models) tree.leaf_models = keptModels(tree, start, leaves, values);
+  if (!start.leaf_models) return;
+  tree.leaf_models = keptModels(tree, start, leaves, values);
+  if (start.models) tree.models = leaves.map((node, i) => keptWords(tree, start, values, i));
+}
+
+// The words of a leaf's model, or of the numbers that took its place.
+function keptWords(tree, start, values, leaf) {
+  const old = tree.origin[tree.leaf_index.indexOf(leaf)];
+  const isKept = isLeaf(start, old) && !values.has(old);
+  return isKept ? start.models[start.leaf_index[old]] : numberWords(matrixRow(tree.leaf_value, leaf));
 }
 
 function isVoting({ leaf_value: own, leaf_models: models, leaves }) {
@@ -134,13 +145,14 @@ function voteFor(k, width) {
 }
 
 function keptModels(tree, start, leaves, values) {
-  const { coef } = start.leaf_models;
+  const { coef, low, high } = start.leaf_models;
   const { width } = start;
+  const constant = (share) => (start.numbers ? share : share > 0 ? Math.log(share) : IMPOSSIBLE);
   const made = {
     coef: { rows: leaves.length * width, columns: coef.columns, values: new Float64Array(leaves.length * width * coef.columns) },
     intercept: new Float64Array(leaves.length * width),
-    low: null,
-    high: null,
+    low: low && new Float64Array(leaves.length * width),
+    high: high && new Float64Array(leaves.length * width),
   };
   leaves.forEach((node, i) => {
     const old = tree.origin[node];
@@ -149,7 +161,9 @@ function keptModels(tree, start, leaves, values) {
     for (let k = 0; k < width; k += 1) {
       const share = tree.leaf_value.values[i * width + k];
       const line = leaf * width + k;
-      made.intercept[i * width + k] = isKept ? start.leaf_models.intercept[line] : share > 0 ? Math.log(share) : IMPOSSIBLE;
+      made.intercept[i * width + k] = isKept ? start.leaf_models.intercept[line] : constant(share);
+      if (low) made.low[i * width + k] = isKept ? low[line] : share;
+      if (high) made.high[i * width + k] = isKept ? high[line] : share;
       if (isKept) made.coef.values.set(matrixRow(coef, line), (i * width + k) * coef.columns);
     }
   });
@@ -179,17 +193,30 @@ function changedText(start, node, stored) {
   return { ...test, if: written(test.if), left: written(test.left), right: written(test.right) };
 }
 
-// Share of rows that are predicted rightly, and the classes predicted; the rows are those on the page.
+// What rows on the page are said to be, and how right that is: the classes and the share of right ones; of numbers the
+// numbers and the root of their mean squared error.
 function judgedRows(tree) {
   const { rows } = tree;
   if (!rows) return null;
   const best = [];
   for (let i = 0; i < rows.values.rows; i += 1) {
     const x = Float64Array.from(matrixRow(rows.values, i));
-    best.push(tree.needs_numbers && x.some(Number.isNaN) ? -1 : argmax(predictProba(tree, x)));
+    if (tree.needs_numbers && x.some(Number.isNaN)) best.push(-1);
+    else best.push(tree.numbers ? Array.from(predictProba(tree, x)) : argmax(predictProba(tree, x)));
   }
-  const right = rows.labels && best.filter((k, i) => tree.classes[k] === rows.labels[i]).length / best.length;
-  return { best, accuracy: right };
+  if (!rows.labels) return { best, quality: null };
+  if (tree.numbers) return { best, quality: rootOfSquares(best, rows.labels) };
+  return { best, quality: best.filter((k, i) => tree.classes[k] === rows.labels[i]).length / best.length };
+}
+
+function rootOfSquares(predicted, labels) {
+  let [sum, count] = [0, 0];
+  predicted.forEach((values, i) => {
+    if (values === -1) return;
+    labelNumbers(labels[i]).forEach((truth, k) => (sum += (values[k] - truth) ** 2));
+    count += values.length;
+  });
+  return Math.sqrt(sum / count);
 }
 
 // Accuracy on the training rows, by the counts of the leaves: of hard trees with constant leaves whose tests are as

@@ -13,7 +13,7 @@ class EditView {
 
   update() {
     const { node } = this.state;
-    const parts = isLeaf(this.tree, node) ? [this.leafControl(node)] : this.testControls(node);
+    const parts = isLeaf(this.tree, node) ? this.leafControls(node) : this.testControls(node);
     this.controls.replaceChildren(...parts);
   }
 
@@ -24,41 +24,28 @@ class EditView {
   }
 
   thresholdControl(node, threshold) {
-    const input = element("input", {
-      type: "text",
-      inputMode: "decimal",
-      autocomplete: "off",
-      id: newId("threshold"),
-      "aria-label": `Threshold of node ${node}`,
-      value: String(Number(threshold.toPrecision(12))),
-    });
-    input.addEventListener("change", () => {
-      const shown = Number(input.value.trim().replace("−", "-"));
-      const isGood = input.value.trim() !== "" && Number.isFinite(shown);
-      input.setAttribute("aria-invalid", String(!isGood));
-      if (isGood) this.change("threshold", node, storedThreshold(this.tree, node, shown));
-    });
-    return element(
-      "div",
-      { className: "bosc-fieldrow" },
-      element("label", { htmlFor: input.id }, "Threshold"),
-      input,
-    );
+    const set = (shown) => this.change("threshold", node, storedThreshold(this.tree, node, shown));
+    return fieldRow("Threshold", numberField(`Threshold of node ${node}`, threshold, set));
   }
 
-  leafControl(node) {
+  leafControls(node) {
     const { classes, width } = this.tree;
+    if (this.tree.numbers) return this.numberControls(node);
     const words = ["as it is", ...classes.map((name) => `always ${name}`)];
     const chooser = select(`Leaf ${node} predicts`, words, 0, (i) => {
       if (i > 0) this.change("leaf", node, voteFor(i - 1, width));
     });
-    chooser.id = newId("leaf");
-    return element(
-      "div",
-      { className: "bosc-fieldrow" },
-      element("label", { htmlFor: chooser.id }, "Predicts"),
-      chooser,
-    );
+    return [fieldRow("Predicts", chooser)];
+  }
+
+  // A field for each output.
+  numberControls(node) {
+    const values = Array.from(shownValues(this.tree, node));
+    return values.map((value, k) => {
+      const several = values.length > 1 ? ` of output ${this.tree.classes[k]}` : "";
+      const set = (x) => this.change("leaf", node, values.map((other, i) => (i === k ? x : other)));
+      return fieldRow(`Predicts${several}`, numberField(`Leaf ${node} predicts${several}`, value, set));
+    });
   }
 
   change(kind, node, value) {
@@ -96,23 +83,49 @@ class EditView {
   }
 }
 
+// A field for a finite number; anything else is marked as wrong and changes nothing.
+function numberField(label, value, set) {
+  const input = element("input", {
+    type: "text",
+    inputMode: "decimal",
+    autocomplete: "off",
+    "aria-label": label,
+    value: String(Number(value.toPrecision(12))),
+  });
+  input.addEventListener("change", () => {
+    const shown = Number(input.value.trim().replace("−", "-"));
+    const isGood = input.value.trim() !== "" && Number.isFinite(shown);
+    input.setAttribute("aria-invalid", String(!isGood));
+    if (isGood) set(shown);
+  });
+  return input;
+}
+
+function fieldRow(word, input) {
+  input.id = newId("edit");
+  return element("div", { className: "bosc-fieldrow" }, element("label", { htmlFor: input.id }, word), input);
+}
+
 function changeWords({ kind, node }) {
   return { prune: `node ${node} pruned`, threshold: `threshold of node ${node}`, leaf: `leaf ${node} set` }[kind];
 }
 
 function effectWords(before, after, changes) {
   const words = [`${formatCount(before.leaves)} → ${formatCount(after.leaves)} leaves.`];
-  if (!changes.thresholds.size && !before.soft && !before.leaf_models) {
+  if (!changes.thresholds.size && !before.soft && !before.leaf_models && !before.numbers) {
     const [old, now] = [trainingAccuracy(before), trainingAccuracy(after)];
     words.push(`Training rows: accuracy ${old.toFixed(4)} → ${now.toFixed(4)}.`);
   }
   const [old, now] = [judgedRows(before), judgedRows(after)];
   if (!old) words.push("Without rows on the page, the effect on them cannot be shown.");
   else {
-    const changed = old.best.filter((k, i) => k !== now.best[i]).length;
-    const accuracy = old.accuracy === null ? "" : `accuracy ${old.accuracy.toFixed(4)} → ${now.accuracy.toFixed(4)}; `;
-    const rows = `${formatCount(changed)} of ${formatCount(old.best.length)} rows change their class`;
-    words.push(`Rows on this page: ${accuracy}${rows}.`);
+    const changed = old.best.filter((found, i) => String(found) !== String(now.best[i])).length;
+    const [name, shown] = before.numbers
+      ? ["RMSE", (x) => formatNumber(x, 5)]
+      : ["accuracy", (x) => x.toFixed(4)];
+    const quality = old.quality === null ? "" : `${name} ${shown(old.quality)} → ${shown(now.quality)}; `;
+    const rows = `${formatCount(changed)} of ${formatCount(old.best.length)} rows change their ${before.numbers ? "value" : "class"}`;
+    words.push(`Rows on this page: ${quality}${rows}.`);
   }
   return words;
 }

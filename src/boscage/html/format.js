@@ -64,6 +64,15 @@ function numberWords(values) {
   return texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
 }
 
+// The numbers in the label of a row: one, or several in brackets.
+function labelNumbers(label) {
+  return label.match(/-?\d[\d.]*(e[-+]?\d+)?/g).map(Number);
+}
+
+function labelWords(tree, label) {
+  return tree.numbers ? numberWords(labelNumbers(label)) : label;
+}
+
 // What a node or a row gets: its class, or its number.
 function answerWords(tree, values) {
   return tree.numbers ? numberWords(values) : tree.classes[argmax(values)];

@@ -39,7 +39,9 @@ function nodeTensors(tree) {
   if (own) found.push(tensor("leaf_value", "F64", own.values, [leaves, width]));
   if (models) {
     found.push(tensor("leaf_models.coef", "F64", models.coef.values, [leaves, width, models.coef.columns]));
-    found.push(tensor("leaf_models.intercept", "F64", models.intercept, [leaves, width]));
+    for (const name of ["intercept", "low", "high"]) {
+      if (models[name]) found.push(tensor(`leaf_models.${name}`, "F64", models[name], [leaves, width]));
+    }
   }
   return found;
 }

@@ -67,13 +67,16 @@ class NodeView {
   numberTable(node) {
     const { tree } = this;
     const values = shownValues(tree, node);
-    const lines = Array.from(values, (value, k) => [values.length === 1 ? "mean of y" : tree.classes[k], value]);
-    if (isLeaf(tree, node) && !tree.leaf_models && values.length === 1) lines[0][0] = "predicted";
+    const word = isLeaf(tree, node) && !tree.leaf_models ? "predicted" : "value";
+    const lines = Array.from(values, (value, k) => [values.length === 1 ? word : tree.classes[k], value]);
     if (tree.quantiles && !Number.isNaN(matrixRow(tree.quantiles, node)[0])) {
       const names = ["5 % of y below", "25 % below", "median of y", "75 % below", "95 % below"];
       matrixRow(tree.quantiles, node).forEach((value, i) => lines.push([names[i], value]));
-      const [mean, rmse, most] = matrixRow(tree.residuals, node);
-      lines.push(["mean residual", Math.abs(mean) > 1e-12 * rmse ? mean : 0], ["RMSE", rmse], ["90 % of |residuals| ≤", most]);
+      if (tree.residuals) {
+        const [mean, rmse, most] = matrixRow(tree.residuals, node);
+        lines.push(["mean residual", Math.abs(mean) > 1e-12 * rmse ? mean : 0]);
+        lines.push(["RMSE", rmse], ["90 % of |residuals| ≤", most]);
+      }
     }
     const body = element(
       "tbody",
@@ -82,7 +85,8 @@ class NodeView {
         element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, formatNumber(value, 5))),
       ),
     );
-    return element("table", { className: "bosc-table" }, element("caption", {}, "Numbers here"), body);
+    const table = { className: "bosc-table bosc-numbers" };
+    return element("table", table, element("caption", {}, "Numbers here"), body);
   }
 
   // Shares of the rows in equal bins of y.
@@ -97,8 +101,15 @@ class NodeView {
       bar.style.height = `${(100 * share) / most}%`;
       return bar;
     });
-    const label = `Histogram of y from ${formatNumber(low)} to ${formatNumber(high)}`;
-    return element("div", { className: "bosc-histogram", role: "img", ariaLabel: label }, ...bars);
+    const [from, to] = [formatNumber(low), formatNumber(high)];
+    const label = `Histogram of y from ${from} to ${to}`;
+    const ends = ["y", from, to].map((text) => element("span", {}, text));
+    return element(
+      "div",
+      {},
+      element("div", { className: "bosc-histogram", role: "img", ariaLabel: label }, ...bars),
+      element("div", { className: "bosc-ends" }, ends[1], ends[0], ends[2]),
+    );
   }
 
   classTable(node) {

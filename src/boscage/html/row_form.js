@@ -35,7 +35,7 @@ class RowForm {
       );
     const words = Array.from(
       rows.numbers,
-      (number, i) => `Row ${formatCount(number)}${rows.labels ? ` · ${rows.labels[i]}` : ""}`,
+      (number, i) => `Row ${formatCount(number)}${rows.labels ? ` · ${labelWords(this.tree, rows.labels[i])}` : ""}`,
     );
     this.list = select("Row", [...words, "Your own row"], 0, (i) => i < words.length && this.state.chooseRow(i));
     const step = (by) => () =>
@@ -139,7 +139,7 @@ class RowForm {
 
   numberParts(heading, found, label) {
     if (label !== null) {
-      heading.append(element("span", { className: "bosc-right" }, `observed ${label.replace("-", "−")}`));
+      heading.append(element("span", { className: "bosc-right" }, `observed ${labelWords(this.tree, label)}`));
     }
     const around = quantileWords(this.tree, found.leaf);
     const note = around && element("p", { className: "bosc-note" }, around);

@@ -6,7 +6,8 @@ class Trajectory {
   constructor(state) {
     this.state = state;
     this.steps = state.tree.steps;
-    this.isNumbers = state.tree.numbers; // their error is the potential
+    this.isNumbers = state.tree.numbers; // their error is the potential, and is shown in units of the criterion
+    this.word = this.isNumbers ? "impurity" : "potential";
     this.last = this.steps.potential.length - 1;
     this.top = Math.max(1e-12, this.steps.potential[0], this.steps.error[0]);
     this.build();
@@ -18,7 +19,7 @@ class Trajectory {
     this.marker = drawn("g", { class: "bosc-marker" });
     const fall = (name) => `from ${formatNumber(this.steps[name][0])} to ${formatNumber(this.steps[name][this.last])}`;
     const error = this.isNumbers ? "" : `, training error ${fall("error")}`;
-    const label = `In ${this.last} splits potential falls ${fall("potential")}${error}.`;
+    const label = `In ${this.last} splits ${this.word} falls ${fall("potential")}${error}.`;
     this.chart = drawn("svg", {
       viewBox: `0 0 ${CHART.width} ${CHART.height}`,
       role: "img",
@@ -27,7 +28,7 @@ class Trajectory {
     });
     this.chart.append(
       ...this.axes(),
-      ...this.curve("potential", "potential"),
+      ...this.curve("potential", this.word),
       ...(this.isNumbers ? [] : this.curve("error", "error")),
       this.marker,
     );
@@ -44,7 +45,7 @@ class Trajectory {
     const note = element(
       "p",
       { className: "bosc-note" },
-      "Potential: impurity of the leaves, averaged by training weight.",
+      `${this.isNumbers ? "Impurity" : "Potential: impurity"} of the leaves, averaged by training weight.`,
     );
     this.element = panel("trajectory", "Growth", [], this.chart, this.slider, this.words, note);
   }
@@ -119,7 +120,7 @@ class Trajectory {
     const node = step > 0 ? ` (node ${formatCount(this.steps.node[step])})` : "";
     const count = `${formatCount(step)} ${step === 1 ? "split" : "splits"}`;
     const errorWords = this.isNumbers ? "" : `, training error ${formatNumber(error)}`;
-    const amounts = `potential ${formatNumber(potential)}${errorWords}`;
+    const amounts = `${this.word} ${formatNumber(potential)}${errorWords}`;
     this.words.textContent = `After ${count}${node}: ${amounts}.`;
     this.slider.setAttribute("aria-valuetext", this.words.textContent);
   }

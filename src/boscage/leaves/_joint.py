@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boscage import _core
-from boscage.data.targets import MOST
+from boscage.data.targets import MOST, power_of_two
 from boscage.model import predict as _predict
 
 if TYPE_CHECKING:
@@ -43,12 +43,6 @@ def joint_values(tree: Tree, job: Job, joint: str | bool, shrinkage: float) -> F
         return None
     scale = power_of_two(job.data.y) if job.data.is_regression else 1.0
     return JointSums(tree, scale).add(job.data.X, job.data.y, job.data.weight).values(shrinkage)
-
-
-def power_of_two(y: Floats) -> float:
-    """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
-    most = float(np.abs(y / 4 - y.mean(axis=0) / 4).max()) if len(y) else 0.0
-    return float(np.ldexp(1.0, int(np.frexp(most)[1]) + 2)) if most > 0 else 1.0
 
 
 class JointSums:

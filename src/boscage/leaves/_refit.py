@@ -10,8 +10,7 @@ import numpy as np
 from boscage import _core
 from boscage.base.component import Component, IncompatibleParts
 from boscage.criteria import SquaredError
-from boscage.data.targets import MOST
-from boscage.leaves._joint import power_of_two
+from boscage.data.targets import MOST, power_of_two
 from boscage.leaves._leaf import Frequency
 from boscage.leaves._numbers import Constant
 from boscage.model.many_trees import ManyTrees

@@ -12,7 +12,7 @@ from scipy import sparse
 from boscage import _core
 from boscage.base.component import register
 from boscage.data.targets import MOST as _MOST
-from boscage.leaves._joint import power_of_two
+from boscage.data.targets import power_of_two
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
@@ -196,7 +196,7 @@ class RidgeLeaf(Leaf):
             return hard
         from boscage.leaves._blend import fitted_jointly
 
-        return fitted_jointly(hard, hard, job, rows, self.strength, self.clip)
+        return fitted_jointly(hard, hard, job, rows, self.strength or RidgeLeaf.strength, self.clip)
 
     def _followed(self, tree: Tree, job: Job, rows: _Rows) -> dict[str, Any]:
         from boscage.model.predict import apply

@@ -15,8 +15,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from boscage.base.whole_file import whole_file, write_whole
+from boscage.data.tasks import TaskKind
 from boscage.datasets import DataFileError
-from boscage.datasets._tables import Table, labels_of, prediction_rows
+from boscage.datasets._tables import Table, prediction_rows, target_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,8 @@ def write_page(path: Path, model: Any, table: Table | None, target: str | None, 
     if table is None:
         model.to_html(path, title=title)
         return
-    labels = labels_of(table, target or "y") if target is not None or "y" in table.names else None
+    task: TaskKind = "classification" if hasattr(model, "classes_") else "regression"
+    labels = target_of(table, target or "y", task)[0] if target is not None or "y" in table.names else None
     with _columns_are_in_order():
         model.to_html(path, table_rows(model, table), labels, title=title)
 

@@ -12,6 +12,7 @@ from scipy import sparse
 from boscage import _core
 from boscage.base.component import IncompatibleParts, register
 from boscage.data.distinct import fold_numbers, take_rows
+from boscage.data.targets import power_of_two
 from boscage.data.validation import Dataset
 from boscage.engine.grow import Job, Limits
 from boscage.model.predict import predict_class, predict_numbers
@@ -233,6 +234,7 @@ class WeightedOblique(ObliqueFamily):
         fold = fold_numbers(job.data, AUTO_FOLDS, job.seed)
         size = job.data.X.nnz if sparse.issparse(job.data.X) else job.data.X.size
         right, leaves = np.zeros((2, len(penalties), len(strengths)))
+        scale = power_of_two(job.data.y) if job.data.is_regression else 1.0
         for held_out in range(1 if size >= AUTO_ONE_FOLD else AUTO_FOLDS):
             is_test = fold == held_out
             if is_test.all() or not is_test.any():
@@ -243,7 +245,7 @@ class WeightedOblique(ObliqueFamily):
                 grown = self._with(l2=l2, prune_bits=0.0).grow(part)
                 for j, bits in enumerate(strengths):
                     tree = prune_bits(grown, bits)
-                    right[i, j] += weight @ _quality(tree, test, job.threads)
+                    right[i, j] += weight @ _quality(tree, test, scale, job.threads)
                     leaves[i, j] += tree.n_leaves
         i, j = np.unravel_index(np.lexsort((leaves.ravel(), -right.ravel()))[0], right.shape)
         return self._with(l2=penalties[i], prune_bits=strengths[j])
@@ -261,11 +263,12 @@ class WeightedOblique(ObliqueFamily):
         return _core.grow_wodt(X, problem, self.native_options(seed))
 
 
-def _quality(tree: Tree, data: Dataset, threads: int) -> npt.NDArray[Any]:
-    """Whether each row is right; of numbers the squared error, negated."""
+def _quality(tree: Tree, data: Dataset, scale: float, threads: int) -> npt.NDArray[Any]:
+    """Whether each row is right; of numbers, in units of ``scale``, the squared error over all outputs, negated."""
     found: npt.NDArray[Any]
     if data.is_regression:
-        found = -((predict_numbers(tree, data.X, threads) - data.y) ** 2)
+        errors = (predict_numbers(tree, data.X, threads) / scale - data.y / scale).reshape(len(data.y), -1)
+        found = -(errors**2).sum(axis=1)
     else:
         found = predict_class(tree, data.X, threads) == data.y
     return found
