@@ -53,7 +53,11 @@ WORDS: dict[str, Word] = {
         "an order of growth that can stop after any number of leaves",
         "Pass growth='best_first' or growth='heaviest_first', or max_leaf_nodes=None.",
     ),
-    "squared error": Word("splits", "a split family for regression", "Pass splits='axis' or splits='oblique'."),
+    "squared error": Word(
+        "splits",
+        "a split family for regression",
+        "Pass splits='axis', or splits='oblique' with criterion='squared_error'.",
+    ),
     "numeric sums": Word("splits", "tests chosen by the sums of y", "Pass splits='axis' or criterion='squared_error'."),
     "quantiles": Word("splits", "tests chosen by the order of y", "Pass splits='axis' or criterion='squared_error'."),
     "class target": Word(
