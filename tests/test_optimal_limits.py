@@ -158,16 +158,16 @@ def test_a_limit_below_the_data_gives_a_leaf():
 def test_no_memory_is_left_behind():
     """Fits over and over: the process must not grow, counting the memory of the core too.
 
-    What the allocator keeps between fits of two threads varies by some 3 MB, so the least of the last fits is held
-    against the most of the first: 150 kB left behind by each fit between them would be seen.
+    What the allocator keeps grows in the first fits by some 3 MB, in rare steps. So the least of the last fits is held
+    against the most of the first thirty: 50 kB left behind by each fit between them would be seen.
     """
     body = """
-for repeat in range(50):
+for repeat in range(60):
     OptimalTreeClassifier(4, n_jobs=1 + repeat % 2).fit(X, y)
     print(status("VmRSS"))
 """
     sizes = [int(size) for size in run_script(body)]
-    assert min(sizes[-10:]) < max(sizes[:10]) + 1_000_000
+    assert min(sizes[-10:]) < max(sizes[:30]) + 1_000_000
 
 
 def test_a_small_memory_limit_does_not_change_the_result():
