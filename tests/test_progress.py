@@ -147,14 +147,14 @@ class InPython(ProposingFamily):
 
 # Enough rows of noise for each family to work for several looks at the clock, which are 50 ms apart.
 NOISE = {
-    "axis": 60_000,
-    "stochastic": 30_000,
-    "wodt": 25_000,
-    "oblique": 25_000,
-    "hhcart": 8_000,
+    "axis": 200_000,
+    "stochastic": 120_000,
+    "wodt": 60_000,
+    "oblique": 120_000,
+    "hhcart": 25_000,
     "oc1": 1_200,
     "cart_lc": 6_000,
-    "co2": 8_000,
+    "co2": 25_000,
 }
 
 
