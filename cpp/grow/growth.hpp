@@ -74,6 +74,8 @@ class Grower {
   // for while it is in cache. `requests` is overwritten.
   void ask_youngest(std::vector<Request>& requests);
   void tell(int32_t node, Proposal proposal);
+  // From now on leaves are asked for one by one where their number is limited.
+  void stop_looking_ahead() { together_ = 1; }
 
   const Node& node(int32_t id) const { return nodes_[id]; }
   // The test by which a node's rows are divided among its children.

@@ -204,28 +204,38 @@ TEST("direct sums are asked for where differences lose their digits, and agree w
   CHECK(needs_direct_sums(alike));
 }
 
+// The weights of all tests of a tree, in the order of its nodes.
+Vector tests_of(const Example& example, int threads, GrowSettings settings, int64_t splits) {
+  Control control;
+  Pool pool(threads);
+  const Frame frame =
+      make_frame(example.rows(), {}, column_ranges(example.rows().X, {}, pool, control), {}, pool, control);
+  const AnyCriterion gini = Gini{};
+  MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, settings, nullptr, pool, control);
+  Limits limits;
+  limits.max_splits = splits;
+  const Grower grower = growth.grow(limits, Order::best_first);
+  CHECK(grower.splits() == splits);
+  Vector all;
+  for (const int32_t id : grower.committed())
+    if (grower.node(id).left >= 0 && grower.node(grower.node(id).left).number >= 0)
+      all.insert(all.end(), grower.test(id).weights.begin(), grower.test(id).weights.end());
+  return all;
+}
+
 TEST("any number of threads grows the same tree") {
   const Example example(9000, 5);
-  Control control;
-  const FrameSettings standard;
-  std::vector<Vector> found;
-  for (const int threads : {1, 3}) {
-    Pool pool(threads);
-    const Frame frame =
-        make_frame(example.rows(), standard, column_ranges(example.rows().X, {}, pool, control), {}, pool, control);
-    const AnyCriterion gini = Gini{};
-    MemoryGrowth<Matrix<double>> growth(example.rows(), frame, gini, {}, nullptr, pool, control);
-    Limits limits;
-    limits.max_splits = 9;
-    const Grower grower = growth.grow(limits, Order::best_first);
-    CHECK(grower.splits() == 9);
-    Vector all;
-    for (const int32_t id : grower.committed())
-      if (grower.node(id).left >= 0 && grower.node(grower.node(id).left).number >= 0)
-        all.insert(all.end(), grower.test(id).weights.begin(), grower.test(id).weights.end());
-    found.push_back(all);
+  CHECK(tests_of(example, 1, {}, 9) == tests_of(example, 3, {}, 9));
+}
+
+TEST("reach numbers that are forgotten and made again change no bit") {
+  const Example example(9000, 5);
+  const Vector all = tests_of(example, 2, {}, 60);
+  for (const int64_t leaves : {0, 1, 3, 20}) {
+    GrowSettings settings;
+    settings.most_reach = leaves * example.n;
+    CHECK(tests_of(example, 2, settings, 60) == all);
   }
-  CHECK(found[0] == found[1]);
 }
 
 TEST("the look-ahead finds the two planes of XOR") {

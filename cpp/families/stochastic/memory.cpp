@@ -12,7 +12,7 @@ namespace boscage::stochastic {
 
 namespace {
 
-// Reach numbers kept at once: this many, or twice the numbers in X. Beyond it they are made again when needed.
+// GrowSettings::most_reach where it is not set. Beyond it reach numbers are made again when needed.
 constexpr int64_t kKeptReach = int64_t{1} << 26;
 // Leaves that are divided in one pass where their number is limited: the row is read once for all of them.
 constexpr int64_t kTogether = 8;
@@ -45,7 +45,7 @@ MemoryGrowth<Rows>::MemoryGrowth(const TrainingRows<Rows>& rows, const Frame& fr
       pool_(pool),
       control_(control),
       shape_{rows.classes, rows.X.columns, std::move(numbers)},
-      budget_(std::max(kKeptReach, 2 * rows.size() * rows.X.columns)) {
+      budget_(settings.most_reach >= 0 ? settings.most_reach : std::max(kKeptReach, 2 * rows.size() * rows.X.columns)) {
   settings_.solve.control = &control_;
 }
 
@@ -91,9 +91,36 @@ bool MemoryGrowth<Rows>::keeps_reach(const Grower& grower, int32_t id) const {
   return settings_.lookahead || deepest < 0 || grower.node(id).depth + 2 <= deepest;
 }
 
+template <class Rows>
+void MemoryGrowth<Rows>::forget_reach(NodeState& node) {
+  kept_ -= node.reach.size();
+  node.reach = Reach();
+  node.rows = {};
+  node.has_reach = false;
+}
+
+// Makes room for so many reach numbers: those of the leaves that will be split last are forgotten, and made again if
+// these leaves are split after all. False if the leaves that are left need all the room.
+template <class Rows>
+bool MemoryGrowth<Rows>::make_room(Grower& grower, int64_t wanted) {
+  while (kept_ + wanted > budget_) {
+    int32_t last = -1;
+    for (size_t i = 0; i < states_.size(); ++i) {
+      const auto id = static_cast<int32_t>(i);
+      const Node& node = grower.node(id);
+      if (!states_[i].reach || !node.answered || node.left >= 0) continue;
+      if (last < 0 || priority(node, order_) < priority(grower.node(last), order_)) last = id;
+    }
+    if (last < 0) return false;
+    grower.stop_looking_ahead();  // a leaf that is divided in vain would cost more now than a pass
+    forget_reach(state(last));
+  }
+  return true;
+}
+
 // Chooses the sides to be summed and finds room for the reach numbers.
 template <class Rows>
-void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
+void MemoryGrowth<Rows>::start_pass(Grower& grower, Pass& pass) {
   const Node& node = grower.node(pass.parent);
   NodeState& parent = state(pass.parent);
   pass.left = node.left;
@@ -103,7 +130,7 @@ void MemoryGrowth<Rows>::start_pass(const Grower& grower, Pass& pass) {
   pass.keep_left = keeps_reach(grower, node.left);
   pass.keep_right = keeps_reach(grower, node.right);
   const int64_t stored = parent.rows.empty() ? rows_.size() : signed_size(parent.rows);
-  if (kept_ + stored > budget_) pass.keep_left = pass.keep_right = false;
+  if (!make_room(grower, stored)) pass.keep_left = pass.keep_right = false;
   if (pass.keep_right) {
     pass.right_reach = Reach(stored);
     kept_ += stored;
@@ -218,7 +245,7 @@ void MemoryGrowth<Rows>::answer_block(std::span<Pass> passes, std::span<const Di
 }
 
 template <class Rows>
-void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32_t> parents) {
+void MemoryGrowth<Rows>::divide_some(Grower& grower, std::span<const int32_t> parents) {
   std::vector<Pass> passes(parents.size());
   std::vector<Division> divisions;
   for (size_t i = 0; i < parents.size(); ++i) {
@@ -250,7 +277,7 @@ void MemoryGrowth<Rows>::divide_some(const Grower& grower, std::span<const int32
 // Makes the sums of all requested nodes. Children of a triple come with their tests, so a parent may itself be
 // waiting for its parent: one pass per level.
 template <class Rows>
-void MemoryGrowth<Rows>::divide_parents(const Grower& grower, const std::vector<Request>& requests) {
+void MemoryGrowth<Rows>::divide_parents(Grower& grower, const std::vector<Request>& requests) {
   std::vector<int32_t> wanted;
   for (const Request& request : requests) wanted.push_back(request.node);
   while (true) {
@@ -284,12 +311,7 @@ NodeSums MemoryGrowth<Rows>::sums_of(const Grower& grower, int32_t id) {
   auto centred =
       sum_over(state(id), to_size(shape_.decided() * frame_.width() + 1),
                [&](const NodeBlock& block, double* sum) { add_centred(rows_, frame_, block, mean.data(), sum); });
-  if (!was_kept) {
-    NodeState& node = state(id);
-    kept_ -= node.reach.size();
-    node.reach = Reach();
-    node.has_reach = false;
-  }
+  if (!was_kept) forget_reach(state(id));
   return with_centred(std::move(sums), std::move(centred));
 }
 
@@ -347,6 +369,7 @@ Proposal MemoryGrowth<Rows>::look_ahead(const Grower& grower, const Request& req
 
 template <class Rows>
 Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
+  order_ = order;
   NodeState& root = state(0);
   root.count = rows_.size();
   root.has_reach = true;
@@ -371,6 +394,7 @@ Grower MemoryGrowth<Rows>::grow(const Limits& limits, Order order) {
     for (size_t i = 0; i < requests.size(); ++i) {
       if (settings_.lookahead) answers[i] = look_ahead(grower, requests[i], std::move(answers[i]));
       grower.tell(requests[i].node, std::move(answers[i]));
+      if (grower.node(requests[i].node).tests == 0) forget_reach(state(requests[i].node));
       control_.advance(1);
     }
   }

@@ -22,6 +22,7 @@ namespace boscage::stochastic {
 struct GrowSettings {
   SolveSettings solve;
   bool lookahead = false;
+  int64_t most_reach = -1;  // reach numbers that are kept at once; -1: 2^26, or twice the numbers in X
 };
 
 // The probability of each row to reach a node: numbers that are written before they are read, so never set to zero.
@@ -61,15 +62,17 @@ class MemoryGrowth {
   struct Pass;
   struct Slot;
 
-  void divide_parents(const Grower& grower, const std::vector<Request>& requests);
-  void divide_some(const Grower& grower, std::span<const int32_t> parents);
+  void divide_parents(Grower& grower, const std::vector<Request>& requests);
+  void divide_some(Grower& grower, std::span<const int32_t> parents);
   void answer_block(std::span<Pass> passes, std::span<const Division> divisions, int64_t block, Slot& slot);
-  void start_pass(const Grower& grower, Pass& pass);
+  void start_pass(Grower& grower, Pass& pass);
   void finish_pass(const Grower& grower, Pass& pass);
   NodeBlock block_of(const NodeState& node, int64_t block) const;
   bool keeps_reach(const Grower& grower, int32_t id) const;
   void rebuild(const Grower& grower, int32_t id);
   void settle(NodeState& node);
+  void forget_reach(NodeState& node);
+  bool make_room(Grower& grower, int64_t wanted);
   NodeSums sums_of(const Grower& grower, int32_t id);
   double product_above(const Grower& grower, int32_t id) const;
   Proposal look_ahead(const Grower& grower, const Request& request, Proposal single);
@@ -85,6 +88,7 @@ class MemoryGrowth {
   Control& control_;
   SumShape shape_;
   std::vector<NodeState> states_;
+  Order order_ = Order::best_first;
   std::vector<double> product_fit_;  // share of the class's variance explained by the triple of a node
   int64_t kept_ = 0, budget_ = 0;    // reach numbers
 };
