@@ -4,10 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import lsq_linear
 
-from boscage import Frequency, Majority, StochasticLinear, TopDownTreeClassifier
-from boscage.leaves._joint import JointSums, has_opposite_tests
+from boscage import Constant, Frequency, Majority, StochasticLinear, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage.batches.reach import reach_parts
+from boscage.batches.reduction import total
+from boscage.batches.rows import Rows
+from boscage.leaves._joint import _nearest_shares, has_opposite_tests
+from boscage.model.predict import decision_path, leaf_reach
 
 
 def problem(rng, n=600, d=4, classes=2):
@@ -49,10 +54,8 @@ def test_two_classes_are_bounded_least_squares_made_calibrated(shrinkage, rng):
 def test_more_classes_cannot_be_improved_by_moving_shares(rng):
     X, y, w = problem(rng, classes=4)
     model = grow(X, y, w)
-    sums = JointSums(model.tree_).add(X, y, w)
-    gram, cross = sums._total()
-    from boscage.leaves._joint import _nearest_shares
-
+    sums = total(reach_parts(model.tree_, 1.0, Rows(X, y, w), 0, 1))
+    gram, cross = np.hsplit(sums.reshape(model.tree_.n_leaves, -1), [model.tree_.n_leaves])
     value = _nearest_shares(gram, cross, model.tree_.value[model.tree_.leaves])
     np.testing.assert_allclose(value.sum(axis=1), 1)
     assert value.min() >= 0
@@ -80,13 +83,32 @@ def test_values_are_distributions_and_weights_are_repetitions(classes, rng):
     weighted.tree_.check()
 
 
-def test_blocks_of_rows_give_the_same_bytes(rng):
-    X, y, w = problem(rng, n=30_000)
-    tree = grow(X, y, w, leaves=4).tree_
-    whole = JointSums(tree).add(X, y, w).values()
-    cuts = [0, 4096, 3 * 4096, 30_000]
-    parts = ((X[i:j], y[i:j], w[i:j]) for i, j in itertools.pairwise(cuts))
-    np.testing.assert_array_equal(JointSums(tree).add_all(parts).values(), whole)
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_passes_give_the_same_bytes(classes, dtype, rng):
+    X, y, w = problem(rng, n=30_000, classes=max(classes, 2))
+    X = X.astype(dtype)
+    if classes == 0:
+        y = X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=len(X))
+    estimator = TopDownTreeClassifier if classes else TopDownTreeRegressor
+    model = estimator("stochastic", leaf=(Frequency if classes else Constant)(joint=True), max_leaf_nodes=9)
+    whole = model.fit(X, y, sample_weight=w).tree_
+    cuts = [0, 5, 4096, 3 * 4096 + 7, 30_000]
+    batches = [(X[i:j], y[i:j], w[i:j]) for i, j in itertools.pairwise(cuts)]
+    assert model.fit_batches(batches).tree_ == whole
+    assert whole.leaf_value is not None
+
+
+def test_sums_are_those_of_the_formula(rng):
+    X, y, w = problem(rng, n=9000, classes=3)
+    tree = grow(X, y, w, leaves=7).tree_
+    found = total(reach_parts(tree, 1.0, Rows(X, y, w), 0, 2)).reshape(7, 10)
+    R = decision_path(tree, X).toarray()[:, tree.leaves]
+    np.testing.assert_array_equal(leaf_reach(tree, X), R)
+    np.testing.assert_allclose(found, (R * w[:, None]).T @ np.hstack([R, np.eye(3)[y]]), rtol=1e-12)
+    np.testing.assert_array_equal(leaf_reach(tree, sparse.csr_array(X)), R)
+    hard = TopDownTreeClassifier(max_leaf_nodes=6).fit(X, y)
+    np.testing.assert_array_equal(hard.tree_.leaves[leaf_reach(hard.tree_, X).argmax(axis=1)], hard.apply(X))
 
 
 def test_they_lower_the_squared_error(rng):

@@ -73,14 +73,20 @@ def draw_job(rng, n, family):
 
 
 def check_model(model, X, y, leaf, folder):
-    """Finite numbers on rows seen and unseen, in the range of y where leaves are constants, and in a file too."""
-    for tree in model.trees_ if hasattr(model, "trees_") else [model.tree_]:
+    """Finite numbers on rows seen and unseen, in the range of y where leaves are constants, and in a file too.
+
+    The leaves of soft trees are fitted jointly: predictions are in the range of the leaves.
+    """
+    trees = model.trees_ if hasattr(model, "trees_") else [model.tree_]
+    for tree in trees:
         tree.check()
     found = model.predict(X)
     assert np.isfinite(found).all()
     assert np.isfinite(model.feature_importances_).all()
     if leaf in CONSTANTS:
-        low, high = y.min(axis=0), y.max(axis=0)
+        leaves = np.vstack([tree.leaf_proba for tree in trees])
+        bounds = leaves.reshape(-1, *y.shape[1:]) if any(tree.is_soft for tree in trees) else y
+        low, high = bounds.min(axis=0), bounds.max(axis=0)
         room = 1e-12 * np.maximum(np.abs(low), np.abs(high))
         assert ((found >= low - room) & (found <= high + room)).all()
     unseen = np.random.default_rng(0).uniform(-1, 1, (8, X.shape[1])) * np.finfo(X.dtype).max

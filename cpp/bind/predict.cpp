@@ -106,6 +106,14 @@ nb::object proba(const BoundPredictor& self, const Rows& rows, int threads) {
 }
 
 template <class Rows>
+nb::object leaf_reach(const BoundPredictor& self, const Rows& rows, int threads) {
+  const auto n = to_size(rows.rows), leaves = to_size(self.core.leaves());
+  std::vector<double> out(n * leaves);
+  run_rows(self.core, rows.rows, [&](Control& control) { self.core.leaf_reach(rows, out.data(), threads, control); });
+  return nb::cast(give(std::move(out), {n, leaves}));
+}
+
+template <class Rows>
 nb::tuple paths(const BoundPredictor& self, const Rows& rows, int threads, std::optional<uint64_t> seed) {
   Paths found;
   run_rows(self.core, rows.rows, [&](Control& control) {
@@ -133,6 +141,8 @@ void bind_dense(nb::class_<BoundPredictor>& cls) {
   cls.def(
       "classes", [](Self self, X X_, int t) { return leaves(self, dense_rows(X_), t, true); }, x, nb::arg("threads"));
   cls.def("proba", [](Self self, X X_, int t) { return proba(self, dense_rows(X_), t); }, x, nb::arg("threads"));
+  cls.def(
+      "leaf_reach", [](Self self, X X_, int t) { return leaf_reach(self, dense_rows(X_), t); }, x, nb::arg("threads"));
   cls.def(
       "paths",
       [](Self self, X X_, int t, std::optional<uint64_t> seed) { return paths(self, dense_rows(X_), t, seed); }, x,
@@ -163,6 +173,12 @@ void bind_sparse(nb::class_<BoundPredictor>& cls) {
       "proba",
       [](Self self, D d, I i, I o, int t) {
         return proba(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t);
+      },
+      data, indices, offsets, nb::arg("threads"));
+  cls.def(
+      "leaf_reach",
+      [](Self self, D d, I i, I o, int t) {
+        return leaf_reach(self, sparse_rows<T, Index>(d, i, o, self.core.columns()), t);
       },
       data, indices, offsets, nb::arg("threads"));
   cls.def(

@@ -465,6 +465,23 @@ void Predictor::proba(const Rows& rows, double* out, int threads, Control& contr
   });
 }
 
+template <class Rows>
+void Predictor::leaf_reach(const Rows& rows, double* out, int threads, Control& control) const {
+  for_blocks(rows, threads, control, [&](int64_t begin, int64_t end, int64_t) {
+    Walker<Rows> walker(*this, rows);
+    for (int64_t row = begin; row < end; ++row) {
+      double* line = out + row * leaves();
+      if (tree_.routing == Routing::hard) {
+        std::fill_n(line, leaves(), 0.0);
+        line[leaf_index_[walker.hard_leaf(row)]] = 1.0;
+        continue;
+      }
+      const Array<double>& reach = walker.reach(row);
+      for (int64_t leaf = 0; leaf < leaves(); ++leaf) line[leaf] = reach[leaves_[leaf]];
+    }
+  });
+}
+
 template <class Rows, class Emit>
 Paths Predictor::collect_paths(const Rows& rows, int threads, Control& control, const Emit& emit) const {
   const int64_t size = block_rows();
@@ -534,6 +551,7 @@ Paths Predictor::sample_paths(const Rows& rows, uint64_t seed, int threads, Cont
   template void Predictor::add_block(const Rows&, int64_t, int64_t, bool, BlockBits, double*) const; \
   template void Predictor::apply_block(const Rows&, int64_t, int64_t, bool, int64_t*) const;         \
   template void Predictor::proba(const Rows&, double*, int, Control&) const;                         \
+  template void Predictor::leaf_reach(const Rows&, double*, int, Control&) const;                    \
   template Paths Predictor::paths(const Rows&, int, Control&) const;                                 \
   template Paths Predictor::sample_paths(const Rows&, uint64_t, int, Control&) const;
 #define BOSCAGE_COMMA ,

@@ -72,6 +72,7 @@ class Predictor {
 
   const TreeArrays& tree() const { return tree_; }
   int64_t columns() const { return tree_.n_categories.size(); }
+  int64_t leaves() const { return leaves_.size(); }
   // Whether rows × (work of one row) is worth no thread of its own.
   bool is_short(int64_t rows) const { return static_cast<double>(rows) * row_cost_ < 1e7; }
 
@@ -97,6 +98,9 @@ class Predictor {
   // Every node that is reached, with its probability.
   template <class Rows>
   Paths paths(const Rows& rows, int threads, Control& control) const;
+  // Rows × leaves: the probability of each row to reach each leaf.
+  template <class Rows>
+  void leaf_reach(const Rows& rows, double* out, int threads, Control& control) const;
   // One path for each row, drawn by its probability: draw (seed, row, depth) decides each step.
   template <class Rows>
   Paths sample_paths(const Rows& rows, uint64_t seed, int threads, Control& control) const;

@@ -16,11 +16,13 @@
 #include "bind/run.hpp"
 #include "data/survey.hpp"
 #include "families/axis/batches.hpp"
+#include "refine/reach_sums.hpp"
 
 namespace boscage::bind {
 
 namespace {
 
+namespace rf = boscage::refine;
 namespace st = boscage::stochastic;
 
 // Shift and scale of each column.
@@ -72,6 +74,26 @@ nb::tuple survey(const Strided2<T>& X, int threads) {
   return nb::make_tuple(give(std::vector<double>(found.low.begin(), found.low.end())),
                         give(std::vector<double>(found.high.begin(), found.high.end())), found.has_missing,
                         found.has_infinity);
+}
+
+// Sums of weight times reach times (reach, target): see refine/reach_sums.hpp.
+Parts sum_reach(const In2<double>& reach, const In2<double>& target, const In1<double>& weight, int64_t first_block,
+                int threads) {
+  const size_t n = reach.shape(0), leaves = reach.shape(1), outputs = target.shape(1);
+  if (target.shape(0) != n || (weight.size() != 0 && weight.size() != n))
+    throw std::invalid_argument("reach, target and weight differ in length.");
+  const rf::ReachedRows rows{static_cast<int64_t>(n),
+                             static_cast<int64_t>(leaves),
+                             static_cast<int64_t>(outputs),
+                             reach.data(),
+                             target.data(),
+                             view(weight)};
+  std::optional<PairwiseSum> sum;
+  run(reach.size() <= kShortPass, nb::none(), [&](Control& control) {
+    Pool pool(threads);
+    sum = rf::reach_sums(rows, first_block, pool, control);
+  });
+  return give_parts(*sum, leaves * (leaves + outputs));
 }
 
 // The frame of columns with these shifts and factors; both arrays are empty where columns stay as they are.
@@ -323,6 +345,8 @@ void bind_batches(nb::module_& module) {
       .def("ask", &AxisGrowth::ask, nb::arg("most_numbers"))
       .def("tell", &AxisGrowth::tell, nb::arg("histograms").noconvert(), nb::arg("extremes").noconvert())
       .def("tree", &AxisGrowth::tree);
+  module.def("reach_sums", &sum_reach, nb::arg("reach").noconvert(), nb::arg("target").noconvert(),
+             nb::arg("weight").noconvert(), nb::arg("first_block"), nb::arg("threads"));
   module.def(
       "per_unit",
       [](const In1<double>& low, const In1<double>& high) { return give(st::units_of({copy(low), copy(high)})); },

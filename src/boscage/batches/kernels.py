@@ -18,10 +18,12 @@ import numpy.typing as npt
 
 from boscage import _core
 from boscage.batches.passes import ColumnUnits, Floats, NumberFacts, Pass
+from boscage.batches.reach import reach_parts, tree_of_pass
 from boscage.batches.reduction import Parts, to_parts
 from boscage.batches.rows import Rows
 from boscage.batches.survey import column_ranges
 from boscage.data.weights import exact_sums
+from boscage.tree import Tree
 
 Numbers = npt.NDArray[Any]
 
@@ -240,10 +242,22 @@ class _StochasticSums(_InUnits):
         return to_parts(self._native.sums(self.read(rows), target, first_block, threads))
 
 
+class _ReachSums(SumKernel):
+    """Products of the reach of all leaves with each other and with what is to be predicted."""
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return tree_of_pass(self.asked)
+
+    def sums(self, rows: Rows, first_block: int, threads: int) -> Parts:
+        return reach_parts(self._tree, self.asked.unit, rows, first_block, threads)
+
+
 SUMS: dict[str, type[SumKernel]] = {
     "column_sums": _ColumnSums,
     "means": _Means,
     "oblique_sums": _ObliqueSums,
+    "reach_sums": _ReachSums,
     "squares": _Squares,
     "stochastic_sums": _StochasticSums,
 }

@@ -69,6 +69,18 @@ SCHEMAS: dict[str, dict[str, str]] = {
     "oblique_sums": {"mean": "f8 1", "column_centre": "f8 1", "inverse": "f8 1", **_NUMBERS, **_OBLIQUE_ROUTE},
     "means": {"weight_unit": "f8 0", **_UNITS},
     "squares": {"weight_unit": "f8 0", "shift": "f8 1", "per_unit": "f8 1", **_UNITS},
+    "reach_sums": {
+        "children": "i4 2",
+        "linear_row": "i4 1",
+        "weights": "f8 2",
+        "shift": "f8 1",
+        "scale": "f8 1",
+        "constant": "f8 1",
+        "unit_rows": "b1 0",
+        "root": "f8 1",
+        "is_numbers": "b1 0",
+        "unit": "f8 0",
+    },
     "stochastic_sums": {
         "scale": "U 0",
         "has_constant": "b1 0",

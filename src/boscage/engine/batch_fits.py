@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -149,6 +150,7 @@ class BatchFits(BatchMethods, TopDownEstimator):
         splits, data = parts["splits"], schema_data(passes.survey)
         check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=self._target))
         job = self._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
+        job = replace(job, passes=passes)
         tree = splits.grow_in_passes(job, passes, lambda total: self._limits(passes.n_rows, total))
         finish = Finish(self.ccp_alpha, None, parts["leaf"], self.verbose)
         self._keep(finish(tree, job), job, reading_=passes.reading)

@@ -21,6 +21,7 @@ from boscage.data.distinct import take_rows
 from boscage.tree import InputMap, Routing, Tree
 
 if TYPE_CHECKING:
+    from boscage.batches.reading import SumExecutor
     from boscage.criteria import Criterion
     from boscage.data.validation import Dataset
     from boscage.growth import Growth
@@ -69,6 +70,7 @@ class Job:
     progress: Callable[[int], None] | None = None
     weight_exponent: int = 0  # weights of the data are divided by 2 to the power of this
     table: _core.Table | None = None  # X in the core, if trees share it
+    passes: SumExecutor | None = None  # who has the rows, if they are not in memory
 
     @property
     def n_classes(self) -> int:

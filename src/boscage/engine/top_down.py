@@ -249,7 +249,8 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         tags.input_tags.sparse = splits.allows_sparse
         if tags.regressor_tags is not None and "soft" in splits.provides:
             # A mean over soft leaves stays near the mean of y, unless they are fitted jointly.
-            tags.regressor_tags.poor_score = getattr(self.leaf, "joint", False) is not True
+            leaf: Any = resolve("leaf", self.leaf, self._target)
+            tags.regressor_tags.poor_score = not getattr(leaf, "joint", False)
         return tags
 
 

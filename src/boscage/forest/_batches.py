@@ -71,7 +71,7 @@ class ForestBatches(BatchMethods):
         finish = Finish(self.ccp_alpha, None, parts["leaf"], False)
 
         def grow(number: int, own: Any) -> Tree:
-            part = replace(job, seed=bags.tree_seed(number), threads=1)
+            part = replace(job, seed=bags.tree_seed(number), threads=1, passes=own)
             grown = parts["splits"].grow_in_passes(part, own, lambda weight: limits.for_share(weight / mass))
             return with_given_weights(finish(grown, part), job)
 

@@ -1,18 +1,19 @@
 """Values of all leaves of a soft tree at once: those whose average by reach comes nearest to the labels, or numbers.
 
-The sums of `JointSums` are linear in the rows, so blocks of rows add up; who reads the blocks is not known here.
+The sums of `JointSums` are linear in the rows; who reads the rows is not known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from boscage import _core
+from boscage.batches.reach import from_root, reach_parts, reach_pass
+from boscage.batches.reduction import total
+from boscage.batches.rows import Rows
 from boscage.data.targets import MOST, power_of_two
-from boscage.model import predict as _predict
 
 if TYPE_CHECKING:
     from boscage.engine.grow import Job
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["JointSums", "has_opposite_tests", "joint_values"]
 
-_BLOCK: int = _core.BLOCK_ROWS  # rows: sums are made over these and then in pairs, whatever the caller's blocks
 _STEPS = 5000
+_MANY_LEAVES = 256  # beyond it the joint fit takes much longer than growing
 _RIDGE = 1e-9  # of the total weight: leaves that every row reaches alike keep their own fractions
 
 
@@ -37,65 +38,32 @@ def has_opposite_tests(tree: Tree) -> bool:
 
 
 def joint_values(tree: Tree, job: Job, joint: str | bool, shrinkage: float) -> Floats | None:
-    """Return values of the leaves fitted jointly; None if they are not to be: "auto" does so below a look-ahead."""
-    looked_ahead = getattr(job.splits, "lookahead", False)
-    if not tree.is_soft or not (looked_ahead and has_opposite_tests(tree) if joint == "auto" else joint):
+    """Return values of the leaves fitted jointly; None if they are not to be.
+
+    "auto" does so below a look-ahead, and for numbers unless there are many leaves.
+    """
+    if joint == "auto":
+        looked_ahead = getattr(job.splits, "lookahead", False) and has_opposite_tests(tree)
+        joint = looked_ahead or (tree.target == "numbers" and tree.n_leaves <= _MANY_LEAVES)
+    if not tree.is_soft or not joint or tree.n_leaves == 1:
         return None
-    scale = power_of_two(job.data.y) if job.data.is_regression else 1.0
-    return JointSums(tree, scale).add(job.data.X, job.data.y, job.data.weight).values(shrinkage)
+    unit = power_of_two(tree.value) if tree.target == "numbers" else 1.0
+    if job.passes is not None:
+        found = job.passes.sums(reach_pass(tree, unit))
+    else:
+        found = total(reach_parts(tree, unit, Rows(job.data.X, job.data.y, job.weight), 0, job.threads))
+    return JointSums(tree, unit, found).values(shrinkage)
 
 
 class JointSums:
     """Σ s r rᵀ and Σ s r Yᵀ over weighted rows, r a row's reach of each leaf and Y its class as a unit vector.
 
-    Of numbers Y are their distances from the root's, in units of ``scale``.
+    Of numbers Y are their distances from the root's, over ``unit``: see `boscage.batches.reach`.
     """
 
-    def __init__(self, tree: Tree, scale: float = 1.0) -> None:
-        self.tree, self.scale = tree, scale
-        self._parts: list[tuple[int, Floats]] = []
-
-    def add(self, X: Any, y: Any, weight: Any = None) -> JointSums:
-        """Add rows: a multiple of 4096 of them, unless they are the last."""
-        for start in range(0, X.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            self._push(self._block(X[rows], y[rows], None if weight is None else weight[rows]))
-        return self
-
-    def add_all(self, blocks: Iterable[tuple[Any, Any, Any]]) -> JointSums:
-        """Add blocks of (X, y, weight)."""
-        for X, y, weight in blocks:
-            self.add(X, y, weight)
-        return self
-
-    def _block(self, X: Any, y: Any, weight: Any) -> Floats:
-        reach = _predict.decision_path(self.tree, X).toarray()[:, self.tree.leaves]
-        if self.tree.target == "numbers":
-            member = self._from_root(y.reshape(len(y), -1))
-        else:
-            member = (y[:, None] == np.arange(self.tree.n_classes)).astype(np.float64)
-        weighted = reach if weight is None else reach * np.asarray(weight)[:, None]
-        # einsum and not a product: its bits do not depend on the threads of a BLAS.
-        sums: Floats = np.einsum("il,im->lm", weighted, np.hstack([reach, member]))
-        return sums
-
-    def _push(self, sums: Floats) -> None:
-        size = 1
-        while self._parts and self._parts[-1][0] == size:
-            sums = self._parts.pop()[1] + sums
-            size *= 2
-        self._parts.append((size, sums))
-
-    def _total(self) -> tuple[Floats, Floats]:
-        total = self._parts[-1][1]
-        for _, part in reversed(self._parts[:-1]):
-            total = part + total
-        leaves = self.tree.n_leaves
-        return total[:, :leaves], total[:, leaves:]
-
-    def _from_root(self, y: Floats) -> Floats:
-        distance: Floats = y / self.scale - self.tree.value[0] / self.scale
-        return distance
+    def __init__(self, tree: Tree, unit: float, sums: Floats) -> None:
+        self.tree, self.unit = tree, unit
+        self.gram, self.cross = np.hsplit(sums.reshape(tree.n_leaves, -1), [tree.n_leaves])
 
     def values(self, shrinkage: float = 0.0) -> Floats:
         """Return the leaves' class shares, or numbers.
@@ -108,19 +76,18 @@ class JointSums:
         which class is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and
         then drawn to 1/K until every V_l is a distribution again, which changes no predicted class.
         """
-        gram, cross = self._total()
+        gram, cross, tree = self.gram, self.cross, self.tree
         weight = float(gram.sum())
-        tree = self.tree
         fractions = tree.value[tree.leaves]
         pull = (shrinkage + _RIDGE * weight) * tree.weighted_n_node_samples[tree.leaves]
         pull /= tree.weighted_n_node_samples[0]
         if tree.target == "numbers":
-            right = cross + pull[:, None] * self._from_root(fractions)
+            right = cross + pull[:, None] * from_root(tree, fractions, self.unit)
             found = _core.solve_ridge(gram + np.diag(pull), np.ascontiguousarray(right.T), 0.0)
             if found is None:
                 return fractions
             with np.errstate(over="ignore"):
-                numbers: Floats = np.clip(tree.value[0] + found.T * self.scale, -MOST, MOST)
+                numbers: Floats = np.clip(tree.value[0] + found.T * self.unit, -MOST, MOST)
             return numbers
         value = _nearest_shares(gram + np.diag(pull), cross + pull[:, None] * fractions, fractions)
         return _stretched(value, gram, cross, weight)

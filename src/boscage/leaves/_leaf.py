@@ -101,8 +101,8 @@ class ShrunkenLeaf(Leaf):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """Validation and joint leaves look at the rows again."""
-        return frozenset({"rows"} if self.shrinkage == "auto" or self.joint is True else ())
+        """Validation grows another tree on some of the rows."""
+        return frozenset({"rows"} if self.shrinkage == "auto" else ())
 
     def check(self) -> None:
         """Refuse negative and infinite shrinkage and unknown words."""

@@ -119,6 +119,12 @@ def predict_numbers(tree: Tree, X: Any, n_jobs: int | None = 1) -> Floats:
     return numbers[:, 0] if tree.n_outputs == 1 else numbers
 
 
+def leaf_reach(tree: Tree, X: Any, n_jobs: int | None = 1) -> Floats:
+    """Rows × leaves: the probability of each row to reach each leaf, leaves in node order."""
+    reach: Floats = tree._native.leaf_reach(*_native_args(tree, X), thread_count(n_jobs, X.shape[0]))
+    return reach
+
+
 def _by_product(tree: Tree, X: Any) -> bool:
     """Whether many rows meet many soft tests, so that one matrix product beats walking row by row."""
     if tree.routing == "hard" or not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != tree.n_features:
