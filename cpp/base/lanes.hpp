@@ -9,20 +9,21 @@
 
 #include "base/array.hpp"
 #include "base/instruction_sets.hpp"
+#include "base/vectors.hpp"
 
 namespace boscage {
 
 constexpr int64_t kLanes = 8;
 
-typedef double Lanes __attribute__((vector_size(64)));
-typedef double HalfLanes __attribute__((vector_size(32)));
-typedef int64_t Bits __attribute__((vector_size(64)));
-typedef float Singles __attribute__((vector_size(32)));
-typedef float TwoSingles __attribute__((vector_size(64)));
-typedef double LoadDouble __attribute__((vector_size(64), aligned(8), may_alias));
-typedef double LoadHalf __attribute__((vector_size(32), aligned(8), may_alias));
-typedef float LoadFloat __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float LoadTwo __attribute__((vector_size(64), aligned(4), may_alias));
+using Lanes = Vector<double>;
+using HalfLanes = Vector<double, 32>;
+using Bits = Vector<int64_t>;
+using Singles = Vector<float, 32>;
+using TwoSingles = Vector<float>;
+using LoadDouble = Loose<double>;
+using LoadHalf = Loose<double, 32>;
+using LoadFloat = Loose<float, 32>;
+using LoadTwo = Loose<float>;
 
 BOSCAGE_INLINE Lanes load(const double* from) { return *reinterpret_cast<const LoadDouble*>(from); }
 BOSCAGE_INLINE Lanes load(const float* from) {

@@ -8,19 +8,20 @@
 #endif
 
 #include "base/instruction_sets.hpp"
+#include "base/vectors.hpp"
 
 namespace boscage::online {
 
 namespace {
 
-using Lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
+using Lanes = Loose<float>;
 
 BOSCAGE_INLINE const Lanes& at(const float* p) { return *reinterpret_cast<const Lanes*>(p); }
 
 // Halves folded on each other: 16, 8, 4, 2, 1.
 BOSCAGE_INLINE float fold(const Lanes& sum) {
-  using Eight = float __attribute__((vector_size(32)));
-  using Four = float __attribute__((vector_size(16)));
+  using Eight = Vector<float, 32>;
+  using Four = Vector<float, 16>;
   const Eight eight = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
                       __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
   const Four four =

@@ -2,6 +2,7 @@
 
 #include "base/array.hpp"
 #include "base/instruction_sets.hpp"
+#include "base/vectors.hpp"
 
 namespace boscage::optimal {
 

@@ -5,7 +5,7 @@ namespace BOSCAGE_ISA {
 
 template <class T>
 struct Register {
-  typedef T Type __attribute__((vector_size(BOSCAGE_BYTES), may_alias, aligned(alignof(T))));
+  using Type = Loose<T, BOSCAGE_BYTES>;
   static constexpr int kWidth = BOSCAGE_BYTES / sizeof(T);
   static constexpr int kCount = kLanes / kWidth;
   typedef Type Several[kLanes * sizeof(T) / BOSCAGE_BYTES];

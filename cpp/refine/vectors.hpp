@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/instruction_sets.hpp"
+#include "base/vectors.hpp"
 
 namespace boscage::refine {
 
@@ -18,35 +19,28 @@ constexpr int64_t padded(int64_t size) {
 }
 
 template <class T>
-struct VectorOf;
+struct ExpFacts;
 template <>
-struct VectorOf<float> {
-  typedef float Type __attribute__((vector_size(64)));
-  typedef float Loose __attribute__((vector_size(64), aligned(4), may_alias));
-  typedef int32_t Bits __attribute__((vector_size(64)));
+struct ExpFacts<float> {
+  using Bits = Vector<int32_t>;
   static constexpr float kMagic = 12582912.0f, kLowest = -87.0f;
   static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   static constexpr int kMantissa = 23, kTerms = 7;
 };
 template <>
-struct VectorOf<double> {
-  typedef double Type __attribute__((vector_size(64)));
-  typedef double Loose __attribute__((vector_size(64), aligned(8), may_alias));
-  typedef int64_t Bits __attribute__((vector_size(64)));
+struct ExpFacts<double> {
+  using Bits = Vector<int64_t>;
   static constexpr double kMagic = 6755399441055744.0, kLowest = -700.0;
   static constexpr double kLn2High = 0.693147180369123816490, kLn2Low = 1.90821492927058770002e-10;
   static constexpr int kMantissa = 52, kTerms = 13;
 };
 template <class T>
-using Vector = typename VectorOf<T>::Type;
-
-template <class T>
 BOSCAGE_INLINE Vector<T> load(const T* from) {
-  return *reinterpret_cast<const typename VectorOf<T>::Loose*>(from);
+  return *reinterpret_cast<const Loose<T>*>(from);
 }
 template <class T>
 BOSCAGE_INLINE void store(T* to, Vector<T> value) {
-  *reinterpret_cast<typename VectorOf<T>::Loose*>(to) = value;
+  *reinterpret_cast<Loose<T>*>(to) = value;
 }
 template <class T>
 BOSCAGE_INLINE Vector<T> all(T value) {
@@ -60,7 +54,7 @@ constexpr double kFactorials[] = {
 // e^x for x <= 0: 2^k times the exponential series of the rest, |rest| <= ln 2 / 2.
 template <class T>
 BOSCAGE_INLINE Vector<T> exp_of_negative(Vector<T> x) {
-  using Facts = VectorOf<T>;
+  using Facts = ExpFacts<T>;
   const Vector<T> lowest = all<T>(Facts::kLowest), magic = all<T>(Facts::kMagic);  // adding it rounds to an integer
   x = x < lowest ? lowest : x;
   const Vector<T> shifted = x * static_cast<T>(1.4426950408889634) + magic;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/instruction_sets.hpp"
+#include "base/vectors.hpp"
 
 #define BOSCAGE_SET tile_baseline
 #define BOSCAGE_WIDTH 2

@@ -5,16 +5,12 @@ namespace boscage::stochastic::BOSCAGE_SET {
 
 constexpr int kPacks = 8 / BOSCAGE_WIDTH;
 
-template <class T>
-struct PackOf {
-  typedef T Type __attribute__((vector_size(BOSCAGE_WIDTH * sizeof(T)), aligned(alignof(T)), may_alias));
-};
-typedef PackOf<double>::Type Pack;
-typedef int64_t Marks __attribute__((vector_size(BOSCAGE_WIDTH * 8)));
+using Pack = Loose<double, BOSCAGE_WIDTH * 8>;
+using Marks = Vector<int64_t, BOSCAGE_WIDTH * 8>;
 
 [[gnu::always_inline]] inline Pack at(const double* from) { return *reinterpret_cast<const Pack*>(from); }
 [[gnu::always_inline]] inline Pack at(const float* from) {
-  return __builtin_convertvector(*reinterpret_cast<const PackOf<float>::Type*>(from), Pack);
+  return __builtin_convertvector(*reinterpret_cast<const Loose<float, BOSCAGE_WIDTH * 4>*>(from), Pack);
 }
 [[gnu::always_inline]] inline void put(double* to, Pack value) { *reinterpret_cast<Pack*>(to) = value; }
 

@@ -40,11 +40,12 @@ def has_opposite_tests(tree: Tree) -> bool:
 def joint_values(tree: Tree, job: Job, joint: str | bool, shrinkage: float) -> Floats | None:
     """Return values of the leaves fitted jointly; None if they are not to be.
 
-    "auto" does so below a look-ahead, and for numbers unless there are many leaves.
+    "auto" does so below a look-ahead, and for stochastic trees of numbers unless there are many leaves.
     """
     if joint == "auto":
         looked_ahead = getattr(job.splits, "lookahead", False) and has_opposite_tests(tree)
-        joint = looked_ahead or (tree.target == "numbers" and tree.n_leaves <= _MANY_LEAVES)
+        is_stochastic = tree.target == "numbers" and tree.routing == "linear"  # polishing has fitted the leaves too
+        joint = looked_ahead or (is_stochastic and tree.n_leaves <= _MANY_LEAVES)
     if not tree.is_soft or not joint or tree.n_leaves == 1:
         return None
     unit = power_of_two(tree.value) if tree.target == "numbers" else 1.0

@@ -42,8 +42,8 @@ class Constant(ShrunkenLeaf):
         held-out rows, which takes growing one more tree.
     joint : {"auto", True, False}, default="auto"
         Whether to fit the leaves of a soft tree jointly, at the cost of one more pass over the rows and n·leaves²
-        operations. "auto" does so for soft trees of at most 256 leaves, and of any number where look-ahead has placed
-        tests.
+        operations. "auto" does so for stochastic trees of at most 256 leaves, and of any number where look-ahead has
+        placed tests.
 
     References
     ----------
