@@ -607,7 +607,9 @@ def test_a_regressor_on_a_cluster_is_the_one_of_memory(client, splits, outputs, 
     found = tree.predict(lazy[0])
     assert dask.is_dask_collection(found)
     assert found.shape == Y.shape
-    np.testing.assert_allclose(found.compute(), local.predict(X), rtol=1e-13, atol=1e-14 * np.abs(local.tree_.leaf_proba).max())
+    np.testing.assert_allclose(
+        found.compute(), local.predict(X), rtol=1e-13, atol=1e-14 * np.abs(local.tree_.leaf_proba).max()
+    )
     np.testing.assert_array_equal(tree.predict(X[:5]), local.predict(X[:5]))
     alone = tree.to_local()
     assert type(alone) is boscage.TopDownTreeRegressor
