@@ -60,8 +60,9 @@ def verdict(cells: Mapping[str, Mapping[str, Any]], printed: Printed) -> str:
     away = distances(cells, printed)
     far = [f"{data} {-value:+.1f}" for data, value in away.items() if abs(value) > 2]
     return (
-        f"Printed numbers are those of one division, not of ten (Table 5); against one, ours are within two of its "
-        f"standard deviations on {len(away) - len(far)} of {len(away)} small sets (beyond: {', '.join(far) or 'none'})"
+        "Printed numbers look like those of one division, not of ten (Table 5); against one, ours are within two of "
+        f"its standard deviations on {len(away) - len(far)} of {len(away)} small sets (beyond: "
+        f"{', '.join(far) or 'none'})"
     )
 
 
@@ -97,10 +98,10 @@ def _said(away: Mapping[str, float], wider: Sequence[str], printed: Printed, row
         f"Printed accuracies that are a whole number of right rows, of {len(COUNTED)} sets of up to 1,000 rows: "
         f"{counts}. The mean of ten divisions is one in about one case of ten, so that the count of WODT has a "
         f"probability of 1 in {1 / chance:,.0f}, that of OC1 or CART-LC of 1 in {BY_CHANCE ** -len(COUNTED):,.0f}. "
-        "These columns are thus those of a single division (on wine and glass, whose folds are unequal, the mean of "
-        "the five folds of WODT need not be a whole number).\n\n"
+        "So these columns seem to be those of a single division (on wine and glass, whose folds are unequal, the mean "
+        "of the five folds of WODT need not be a whole number).\n\n"
         f"Against one division print is nowhere more than {max(map(abs, away.values())):.1f} deviations from ours, and "
         f"all sets together are in the usual range: sum of squares {square:.1f} for {len(away)} sets, p = {p:.2f}. The "
-        "deviations of the five printed folds, too, are those of one division; for fifty folds they would be near our "
-        f"medians. Smaller than in all {DIVISIONS} divisions of ours: {', '.join(wider) or 'none'}."
+        "deviations of the five printed folds, too, scatter as those of one division do; for fifty folds they would be "
+        f"near our medians. Smaller than in all {DIVISIONS} divisions of ours: {', '.join(wider) or 'none'}."
     )

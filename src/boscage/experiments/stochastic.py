@@ -70,6 +70,7 @@ CONCEPTS: dict[str, tuple[int | None, bool, int, float]] = {
     "XOR of three random planes, 60 nodes": (3, False, 60, 0.93),
 }
 PEERS = ("CART", "linear SVM")
+NEAR = 0.02  # what counts as the printed accuracy
 SOFT = 0.3  # printed "around", for the first split of one plane, balanced and 2:1
 BIAS = {0.0: (0.80, 1.0), 1.0: (0.71, 0.707), 1.5: (0.67, 0.555), 2.0: (0.63, 0.447), 3.0: (0.60, 0.316),
         5.0: (0.55, 0.196), 10.0: (0.51, 0.099)}  # fmt: skip
@@ -244,9 +245,9 @@ def _noise(job: Job) -> None:
     spend, found = SPEND[job.budget], _noise_curves(job)
     rows = [[method, *map(_shown, results)] for method, results in found.items()]
     text = (
-        f"Accuracy on new noisy rows, d = 100, {spend['rows']} training rows, all trees of depth 10 as in the paper; "
-        "three rows have a limit of 128 leaves on top. With noise θ no classifier passes 1 − θ. The paper prints a "
-        "picture: the stochastic tree near the SVM and above CART."
+        f"Accuracy on new noisy rows, d = 100, {spend['rows']} training rows (the paper does not say how many it had), "
+        "all trees of depth 10 as in the paper; three rows of the table have a limit of 128 leaves on top. With noise "
+        "θ no classifier passes 1 − θ. The paper prints a picture: the stochastic tree near the SVM and above CART."
     )
     remark = (
         "The order of the paper (SVM, stochastic tree, CART) holds for every θ. Trees of depth 10 with majority leaves "
@@ -354,16 +355,19 @@ def _concepts(job: Job) -> None:
     joint = [drawn[name]["joint leaves"][0] - CONCEPTS[name][3] for name in drawn if name.startswith("XOR")]
     remark = (
         "Random planes are easy or hard by the angles drawn, hence the deviations; the paper does not say how many "
-        f"rows it trained or tested on. The grid search and the formula differ by at most {searches:.3f}. What limits "
+        f"rows it trained or tested on. {_below_print(drawn)}"
+        f"The grid search and the formula differ by at most {searches:.3f}. What limits "
         "the published trees on XOR is that leaves are labelled one by one: with leaves fitted jointly, the same trees "
         f"are {min(joint):+.3f} to {max(joint):+.3f} from print. With a constant appended to the rows, as a footnote "
         "of the paper's Appendix E assumes, the published trees do worse on random planes, which all pass through the "
         "origin. The paper appends one in the experiment of Table 1 only, so the published tree has none here.\n\n"
-        "Soft error of the first split, the mean of |y − ŷ|. The paper prints about 0.3 for both concepts, which is "
-        "what frequency leaves have and majority leaves have not:\n\n"
+        "Soft error of the first split, the mean of |y − ŷ|, which the paper calls soft accuracy. It prints about 0.3 "
+        "for both concepts, which is what frequency leaves have and majority leaves have not:\n\n"
         + markdown_table(["concept", "paper", "frequency leaves", "majority leaves"], soft)
-        + "\n\nTheorem H.1 in numbers:\n\n"
-        + _margins()
+        + "\n\nTheorem H.1 in numbers. A full tree has the same separator at every node, and a leaf says 1 where "
+        "right turns outnumber left ones. The depth is that of the theorem, the error that of the worst of 4,000 rows, "
+        "by the binomial formula. Where the tree is small enough to be built, the last column has the largest "
+        "difference between its prediction and the formula:\n\n" + _margins()
     )
     header = ["concept", "paper", *next(iter(drawn.values())), "as published − paper", "chosen − paper"]
     _page(job, "table-2", "Appendix I.1: learning simple concepts, and Theorem H.1", text, header, rows, remark)
@@ -379,6 +383,25 @@ def _concepts(job: Job) -> None:
         ax.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.3, 1.0), frameon=False)
 
     job.picture("stochastic-table-2.png", draw)
+
+
+def _below_print(drawn: dict[str, dict[str, Result]]) -> str:
+    """Say how far below print the published tree is, where it is, in standard errors.
+
+    The paper prints no deviations. Its mean of as many draws is taken to have the same as ours.
+    """
+    said = []
+    for name, found in drawn.items():
+        mean, deviation, runs = found[PUBLISHED]
+        gap = CONCEPTS[name][3] - mean
+        if gap > NEAR and runs > 1:
+            said.append(f"{gap / (deviation * np.sqrt(2 / runs)):.1f} on the {name}")
+    if not said:
+        return ""
+    return (
+        f"Gaps of more than {NEAR} below print, in standard errors of the difference of two such means: "
+        f"{'; '.join(said)}. "
+    )
 
 
 def _differences(name: str, found: dict[str, Result]) -> list[str]:
@@ -463,20 +486,21 @@ def conclude(job: Job) -> None:
 
 
 def _data_claim(job: Job) -> list[str]:
-    said, wins, close = [], 0, False
+    said, wins, close, clear = [], 0, False, 0
     for data in PRINTED:
         found = _on_data(job, data)
         ours = found[PUBLISHED]
         peer, best = max(((name, found[name]) for name in PEERS), key=lambda pair: pair[1][0])
         error = float(np.hypot(ours[1] / np.sqrt(ours[2]), best[1] / np.sqrt(best[2])))
         wins += ours[0] > best[0]
-        close |= 0 < ours[0] - best[0] < error
+        close |= 0 < ours[0] - best[0] < 2 * error
+        clear += ours[0] - best[0] >= 2 * error
         said.append(
             f"{data} {ours[0]:.3f} against {best[0]:.3f} ({peer}), standard error of the difference {error:.3f} (print "
             f"{_print_of(data, PUBLISHED)} against {max(PRINTED[data][name] for name in PEERS):.2f})"
         )
     verdict = f"reproduced on {wins} of 3 sets" if wins < 3 else "reproduced in the means" if close else "reproduced"
-    note = "standardised columns on the heart sets"
+    note = f"two standard errors or more on {clear} of 3 sets; standardised columns on the heart sets"
     return ["Figure 1: better than CART and a linear SVM on three data sets", verdict, f"{'; '.join(said)}; {note}"]
 
 
@@ -487,7 +511,7 @@ def _noise_claim(job: Job) -> list[str]:
     far = max(s - o for s, o in zip(svm, ours))
     return ["Figures 2 and 9: near the SVM and above CART", "reproduced" if holds else "not reproduced",
             f"{ours[0]:.3f} against CART {cart[0]:.3f} and SVM {svm[0]:.3f} without noise; at most {far:.3f} below the "
-            "SVM"]  # fmt: skip
+            "SVM; the paper prints a picture without numbers"]  # fmt: skip
 
 
 def _xor_claims(job: Job) -> list[list[str]]:
@@ -532,11 +556,12 @@ def _concept_claim(job: Job) -> list[str]:
     gaps = {name: _on_concept(job, name) for name in CONCEPTS}
     published_gaps = [gaps[name][PUBLISHED][0] - CONCEPTS[name][3] for name in CONCEPTS]
     chosen_gaps = [gaps[name][CHOSEN][0] - CONCEPTS[name][3] for name in CONCEPTS]
-    near = sum(gap > -0.02 for gap in published_gaps)
+    near = sum(gap > -NEAR for gap in published_gaps)
     verdict = "reproduced" if near == len(gaps) else f"reproduced on {near} of {len(gaps)} concepts"
-    return ["Appendix I.1: accuracies on simple concepts (within 0.02 of print)", verdict,
+    short = _below_print(gaps).removesuffix(". ")
+    return [f"Appendix I.1: accuracies on simple concepts (at most {NEAR} below print)", verdict,
             f"as published {min(published_gaps):+.3f} to {max(published_gaps):+.3f} from print; chosen on training "
-            f"rows {min(chosen_gaps):+.3f} to {max(chosen_gaps):+.3f}"]  # fmt: skip
+            f"rows {min(chosen_gaps):+.3f} to {max(chosen_gaps):+.3f}{'. ' + short if short else ''}"]  # fmt: skip
 
 
 def _soft_claim(job: Job) -> list[str]:

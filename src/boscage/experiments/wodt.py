@@ -327,8 +327,9 @@ def _impossible(folds: int) -> str:
 def _against_rivals(found: dict[str, dict[str, Any]], number: int, folds: int) -> str:
     if number == 3:
         return (
-            f"{_impossible(folds)}. The dots printed beside APDT and CO2 in Table 3 contradict the printed numbers (on "
-            "heart WODT has 23.2 leaves and APDT 34.3, yet the dot says more); the printed counts follow the numbers."
+            f"{_impossible(folds)}. Some of the dots printed beside APDT and CO2 in Table 3 contradict the printed "
+            "numbers (on heart WODT has 23.2 leaves and APDT 34.3, yet the dot says more); the printed counts follow "
+            "the numbers."
         )
     return (
         f"Rivals more than 2 points below their printed column on whole sets: {_low_rivals(found, in_part=False)}; "
