@@ -22,7 +22,7 @@ class Growth(Component):
 
 @register("growth", "best_first")
 class BestFirst(Growth):
-    """Split the leaf with the largest weighted impurity decrease first: TopDown of Kearns and Mansour.
+    """Split the leaf with the largest weighted impurity decrease first, as TopDown of Kearns and Mansour does.
 
     References
     ----------

@@ -99,7 +99,7 @@ class OptimalTreeClassifier(TreeClassifier):
     n_nodes_explored_ : int
         Number of sets of rows explored.
     classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
-        As in every tree of this library.
+        As in :class:`boscage.TopDownTreeClassifier`.
 
     Notes
     -----

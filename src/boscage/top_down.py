@@ -28,7 +28,7 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
 
     A tree is assembled from four parts: a split family (``splits``), a criterion, an order of growth and a leaf model.
     Growth starts with a single leaf; each step splits the leaf whose best test gives the largest weighted impurity
-    decrease. This is the algorithm TopDown_{F,G}(t) of Kearns and Mansour, where a test decreases the impurity by
+    decrease. This is the algorithm TopDown of Kearns and Mansour, where a test decreases the impurity by
 
     .. math:: \Delta = w_l\,[\,G(\rho) - P\,G(Q/P) - (1-P)\,G((\rho-Q)/(1-P))\,]
 
@@ -262,6 +262,9 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         Progress on the training data, before any split (node -1) and after each split: ``node``, ``potential`` (mean
         impurity of the leaves divided by that of the root; for squared error, the fraction of unexplained variance) and
         ``error`` (the mean impurity itself; for squared error, the mean squared error of constant leaves).
+    reading_ : Reading
+        Number of ``passes`` over the source, ``rows`` per pass and total ``bytes_read``; only after
+        :meth:`fit_batches`.
 
     Notes
     -----

@@ -349,7 +349,7 @@ class Tree(Record):
 
     @cached_property
     def is_leaf(self) -> Bools:
-        """Whether each node is a leaf: the way to ask, rather than by the numbers in ``feature``."""
+        """Whether each node is a leaf; use this instead of the numbers in ``feature``."""
         return frozen_array(self.children_left < 0, _BOOL)
 
     @cached_property
@@ -399,7 +399,7 @@ class Tree(Record):
 
     @property
     def user_weights(self) -> Weights:
-        """Weights of the linear tests for x in the user's units: the scale of the input map folded in, no constant."""
+        """Weights of the linear tests in the units of X, without the weight of the constant."""
         weights: Any = self.weights
         if self.n_columns > self.n_features:
             weights = weights[:, : self.n_features]

@@ -55,12 +55,12 @@ class NumberCriterion(Component, ABC):
         """Return the loss of each number."""
 
     def value(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
-        """Return the constant with the least loss: the weighted mean."""
+        """Return the constant with the smallest loss: the weighted mean."""
         result: Floats = np.average(_floats(y), axis=0, weights=_weights(weight))
         return result
 
     def impurity(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-        """Return the mean loss of the best constant, over rows and outputs."""
+        """Return the weighted mean loss of the best constant; for several outputs, its mean."""
         numbers = _floats(y)
         with np.errstate(over="ignore", invalid="ignore"):
             losses = self.loss(numbers, self.value(numbers, weight))
@@ -113,7 +113,7 @@ class SquaredError(NumberCriterion):
         return "squared_error", 0.0, _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """(y − prediction)²."""
+        """Return (y − prediction)²."""
         result: Floats = (_floats(y) - _floats(prediction)) ** 2
         return result
 
@@ -129,7 +129,7 @@ class _Deviance(NumberCriterion):
         return "tweedie", self._power(), _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """Half the unit deviance."""
+        """Return half the unit deviance of each number."""
         y, mean = _floats(y), _floats(prediction)
         power = self._power()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -252,13 +252,13 @@ class Quantile(NumberCriterion):
         return "quantile", self._q(), _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """q·(y − prediction) above the prediction, (1 − q)·(prediction − y) below."""
+        """Return q·(y − prediction) above the prediction, (1 − q)·(prediction − y) below."""
         above = _floats(y) - _floats(prediction)
         result: Floats = np.maximum(self._q() * above, (self._q() - 1) * above)
         return result
 
     def value(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
-        """Return the weighted q-quantile."""
+        """Return the weighted quantile; the median for absolute error."""
         numbers = _floats(y).ravel()
         order = np.argsort(numbers, kind="stable")
         weights = np.ones(len(numbers)) if weight is None else _floats(weight)
@@ -290,6 +290,6 @@ class AbsoluteError(Quantile):
         return "absolute_error", 0.5, _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """|y − prediction|."""
+        """Return |y − prediction|."""
         result: Floats = np.abs(_floats(y) - _floats(prediction))
         return result

@@ -35,8 +35,12 @@ def make_linear_with_errors(
 
     Parameters
     ----------
-    n_samples, n_features, n_classes : int
-        At least 1, 1 and 2.
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 1.
+    n_classes : int, default=2
+        Number of classes, at least 2.
     p_wrong : float, default=0.25
         Share of wrong labels, in [0, 1].
     random_state : int, RandomState or None, default=None
@@ -82,8 +86,10 @@ def make_three_spheres(
 
     Parameters
     ----------
-    n_samples, n_features : int
-        At least 1.
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 1.
     labels : three int, default=(1, 0, 1)
         Labels of the inner, middle and outer sphere.
     center : float or array-like of shape (n_features,), default=0
@@ -123,10 +129,10 @@ def make_four_spheres(
 
     Parameters
     ----------
-    n_samples : int
-        At least 1.
-    n_features : int
-        At least 2.
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 2.
     labels : three int, default=(1, 0, 1)
         Labels of the inner, middle and outer spheres.
     random_state : int, RandomState or None, default=None

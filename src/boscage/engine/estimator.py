@@ -214,7 +214,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         Returns
         -------
         ndarray of shape (n, K)
-            In the order of ``classes_``; -inf where the probability is 0.
+            In the order of ``classes_``; minus infinity where the probability is 0.
         """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))

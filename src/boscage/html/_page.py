@@ -128,13 +128,12 @@ def tree_fragment(
     """Return a tree as an HTML fragment for a page of your own.
 
     The fragment is one ``<section class="bosc">`` with the tree's data inside. A page can contain any number of them,
-    together with one copy of the style and script of :func:`boscage.html.tree_assets` once; :func:`boscage.html.page`
-    makes such a page. Where scripts are off the piece shows the tree as text.
+    together with one copy of the style and script of :func:`boscage.html.tree_assets`; :func:`boscage.html.page`
+    makes such a page. Where scripts are disabled, a fragment shows the tree as text.
 
     Parameters
     ----------
-    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing,
-    units, model
+    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing, units, model
         As in :func:`boscage.html.to_html`.
 
     Returns

@@ -29,7 +29,7 @@ class OC1(TimedFamily):
     n_jumps : int, default=5
         Random directions that may fail before a start ends, at least 0.
     order : {"sequential", "best", "random"}, default="sequential"
-        Which coefficient is moved next: one after the other, the one that gains most, or any.
+        Which coefficient is moved next: one after the other, the one that gains most, or a random one.
     time_limit : float or None, default=None
         Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
         ConvergenceWarning.

@@ -124,7 +124,7 @@ def splits_needed(criterion: Any, edge: float, error: float, *, form: str = "sha
 
 
 def effective_edge(criterion: Any, potential: npt.ArrayLike) -> float:
-    r"""Largest edge γ whose sharp curve stays above a measured potential: how strong the tests seem from its fall.
+    r"""Largest edge γ whose sharp bound is above a measured potential after every split.
 
     Parameters
     ----------
@@ -161,7 +161,17 @@ def effective_edge(criterion: Any, potential: npt.ArrayLike) -> float:
 
 
 def inverse_entropy(value: npt.ArrayLike) -> Floats:
-    r"""Return the q in [0, ½] of binary entropy H(q) = value, in bits.
+    r"""Return the q in [0, ½] whose binary entropy H(q), in bits, has a given value.
+
+    Parameters
+    ----------
+    value : array-like
+        Entropies, in [0, 1].
+
+    Returns
+    -------
+    ndarray
+        Of the shape of ``value``.
 
     Examples
     --------

@@ -34,7 +34,12 @@ _MULTICLASS: tuple[type[Criterion], ...] = (Gini, Entropy, ModifiedGini)
 
 
 def separation(right: npt.ArrayLike, left: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """J, balance and purity of tests from the class weights of their sides, arrays of shape (..., K).
+    """J, balance and purity of tests from the class weights of their sides.
+
+    Parameters
+    ----------
+    right, left : array-like of shape (..., K)
+        Class weights of the two sides.
 
     Returns
     -------
@@ -72,7 +77,8 @@ def node_separations(
     Returns
     -------
     structured ndarray
-        One entry for each test with the fields of `SEPARATIONS`.
+        One entry for each test: ``node`` (its number), ``weight`` (of the node, as a fraction of the total), ``J``,
+        ``balance`` and ``purity``.
 
     Examples
     --------
@@ -122,7 +128,12 @@ def _routers(model: LOMTreeClassifier, X: Any, y: Any, sample_weight: Any) -> tu
 
 
 def balance_bounds(J: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Give the interval of the balance of a test with objective J: ½(1 ± √(1 − J)), Lemma 3.
+    """Return the interval of the balance of a test with objective J: ½(1 ± √(1 − J)), Lemma 3.
+
+    Parameters
+    ----------
+    J : array-like
+        The objective, in [0, 1].
 
     Examples
     --------
@@ -138,6 +149,13 @@ def purity_bound(J: npt.ArrayLike, balance: npt.ArrayLike, *, form: str = "sharp
     r"""Largest purity factor α of a test: min{b, 1 − b − J/(4b)}, b = min(β, 1−β), which is attained.
 
     Printed (Lemma 4): min{(2 − J)/(4b) − b, ½}. It is stated with β in place of b, which is false for β > ½.
+
+    Parameters
+    ----------
+    J, balance : array-like
+        Objective and balance β of the test, in [0, 1].
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
 
     Examples
     --------
@@ -161,6 +179,13 @@ def concavity_modulus(criterion: Any, *, form: str = "sharp") -> float:
 
     The norm is l₁ for the entropy (σ = 1, Lemma 14) and l₂ for Gini (σ = 2, Lemma 16, an equality) and modified Gini:
     2/C up to C = 2, then C² / (4(C−1)^{3/2}) (printed, Lemma 18: 2(C−2)²/C³, for C > 2 only).
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "modified_gini"} or Criterion
+        The criterion, in the units of the paper.
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
 
     Examples
     --------
