@@ -56,6 +56,7 @@ toc_object_entries_show_parents = "hide"  # `fit()` and not the whole name: the 
 html_theme = "pydata_sphinx_theme"
 html_title = "Boscage"
 html_show_sourcelink = False
+html_domain_indices = False
 html_static_path = ["_static"]
 html_css_files = ["boscage.css"]
 html_sidebars = {"index": [], "performance": []}  # sections without further pages

@@ -40,10 +40,10 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
     splits : str or SplitFamily, default="axis"
         The split family F: "axis" (one column against a threshold), "oblique", "wodt", "oc1", "cart_lc", "co2",
         "hhcart" (a linear combination of columns), "stochastic" (linear tests that route by probability), or an object
-        from :mod:`boscage.splits`.
+        such as ``Axis(max_bins=255)``: see :doc:`/api/parts`.
     criterion : str, Criterion or callable, default="gini"
         The criterion G: "gini", "entropy" (or "log_loss", the same), "sqrt", "modified_gini", "separation", an object
-        from :mod:`boscage.criteria`, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1 and 1 at ½.
+        such as ``ModifiedGini(C=2)``, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1, and 1 at ½.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
@@ -223,7 +223,7 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
     leaf : str or Leaf, default="constant"
         What a leaf predicts: "constant" (the value that minimises the criterion: the mean of y, for absolute error the
         median, for ``Quantile(q)`` the q-quantile), "mean", "median" or "linear" (a ridge regression, see
-        :class:`boscage.leaves.RidgeLeaf`).
+        :class:`boscage.RidgeLeaf`).
     max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf
         As in :class:`TopDownTreeClassifier`.
     min_impurity_decrease : float, default=0.0

@@ -90,7 +90,7 @@ def make_three_spheres(
         Number of rows, at least 1.
     n_features : int, default=2
         Number of columns, at least 1.
-    labels : three int, default=(1, 0, 1)
+    labels : sequence of three int, default=(1, 0, 1)
         Labels of the inner, middle and outer sphere.
     center : float or array-like of shape (n_features,), default=0
         The centre.
@@ -133,7 +133,7 @@ def make_four_spheres(
         Number of rows, at least 1.
     n_features : int, default=2
         Number of columns, at least 2.
-    labels : three int, default=(1, 0, 1)
+    labels : sequence of three int, default=(1, 0, 1)
         Labels of the inner, middle and outer spheres.
     random_state : int, RandomState or None, default=None
         Seed.

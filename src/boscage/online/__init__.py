@@ -214,7 +214,7 @@ class LOMTreeClassifier(OnlineClassifier):
 
     References
     ----------
-    A. Choromanska and J. Langford, "Logarithmic time online multiclass prediction", NIPS 2015.
+    Choromanska, Langford: Logarithmic time online multiclass prediction, NIPS 2015.
 
     Examples
     --------

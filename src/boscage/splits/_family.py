@@ -26,7 +26,7 @@ IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOb
 
 
 class SplitFamily(Component):
-    """Base class of split families; subclass :class:`ProposingFamily` to write one in Python.
+    """Base class of split families; :class:`~boscage.splits.ProposingFamily` is for those written in Python.
 
     Class attributes declare what a family supports. A family that needs more from other parts, or from the data, than
     these provide raises :class:`boscage.IncompatibleParts` before anything is computed.
@@ -109,7 +109,7 @@ class LinearTest:
 
 @dataclass(frozen=True)
 class NodeData:
-    """The rows of a node, as :meth:`ProposingFamily.propose` gets them.
+    """The rows of a node, as :meth:`~boscage.splits.ProposingFamily.propose` gets them.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class NodeData:
 
 
 class ProposingFamily(SplitFamily):
-    """Base class of split families written in Python: implement `propose`.
+    """Base class of split families written in Python: implement :meth:`~boscage.splits.ProposingFamily.propose`.
 
     The library finds the best threshold for each proposed direction, compares the tests by the criterion, and keeps to
     the limits and the order of growth. See :doc:`/extending`.

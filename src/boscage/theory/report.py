@@ -54,7 +54,7 @@ class BoostingReport:
     criterion : str
         Name of the criterion.
     n_classes : int
-        K.
+        Number of classes.
     start : float
         Potential of the root.
     start_error : float
@@ -176,7 +176,8 @@ def boosting_report(
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
     criterion : str or Criterion, optional
-        G. Default: the estimator's, or Gini for a tree. Nothing is promised for a criterion without a known bound.
+        The criterion G. Default: the estimator's, or Gini for a tree. Nothing is promised for a criterion without a
+        known bound.
     gamma : float, optional
         Edge of the theoretical curve. Default: the smallest that a split had.
     form : {"sharp", "printed"}, default="sharp"

@@ -70,7 +70,8 @@ def node_separations(
     Parameters
     ----------
     model : Tree, or fitted estimator
-        Any family of tests, any number of classes. A `LOMTreeClassifier` needs the rows; its nodes come level by level.
+        Any family of tests, any number of classes. A :class:`~boscage.LOMTreeClassifier` needs the rows; its nodes are
+        listed level by level.
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
 
@@ -178,7 +179,7 @@ def concavity_modulus(criterion: Any, *, form: str = "sharp") -> float:
     r"""Modulus σ of strong concavity: the drop of a node is at least σ/2 · P(1−P) ‖π_right − π_left‖².
 
     The norm is l₁ for the entropy (σ = 1, Lemma 14) and l₂ for Gini (σ = 2, Lemma 16, an equality) and modified Gini:
-    2/C up to C = 2, then C² / (4(C−1)^{3/2}) (printed, Lemma 18: 2(C−2)²/C³, for C > 2 only).
+    2/C up to C = 2, then C² / (4(C−1)^(3/2)) (printed, Lemma 18: 2(C−2)²/C³, for C > 2 only).
 
     Parameters
     ----------
@@ -246,7 +247,7 @@ def separation_drop(
     J, balance : array-like
         Objective and balance of the test.
     n_classes : int
-        K.
+        Number of classes K, at least 2.
     form : {"sharp", "printed"}, default="sharp"
         Which modulus σ of strong concavity; the two forms differ for modified Gini alone.
 
@@ -339,7 +340,7 @@ def separation_splits_needed(
     r"""Count the splits of the heaviest leaf with J ≥ 2γ that suffice to bring the potential down to α: Theorems 6-8.
 
     Sharp: `separation_potential` solved for t, ln(t+1) ≥ (G₀ − α)/rate. Printed, with G₀ the largest potential:
-    t ≥ (2G₀/α)^{e}, e = 4(1−γ)² ln K/(γ² log₂ e) for the entropy, 2(1−γ)²(K−1)/(γ² log₂ e) for Gini and
+    t ≥ (2G₀/α)^e, e = 4(1−γ)² ln K/(γ² log₂ e) for the entropy, 2(1−γ)²(K−1)/(γ² log₂ e) for Gini and
     2(1−γ)² C³ K√(KC−1)/(γ²(C−2)² log₂ e) for modified Gini.
 
     Parameters
