@@ -1,6 +1,7 @@
 """Sphinx settings. The build needs no network: there is no intersphinx."""
 
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -69,8 +70,10 @@ def _bars_are_absolute_values(app, what, name, obj, options, lines):
     for i, line in enumerate(lines):
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         in_formula = line.lstrip().startswith(".. math::") or (in_formula and bool(line.strip()))
-        if not (in_example or in_formula or "``" in line):
-            lines[i] = line.replace("|", r"\|")
+        if not (in_example or in_formula):
+            pieces = re.split(r"(``.*?``|:math:`[^`]*`)", line)
+            pieces[::2] = [text.replace("|", r"\|") for text in pieces[::2]]
+            lines[i] = "".join(pieces)
 
 
 # What the engine asks of the parts of a tree: no page of a part shows it.

@@ -169,8 +169,10 @@ def duplication_bound(
     Examples
     --------
     >>> from boscage import duplication_bound
-    >>> round(duplication_bound(1500, 10, form="printed"), 4), round(duplication_bound(1500, 10), 4)
-    (0.059, 0.0285)
+    >>> round(duplication_bound(1500, 10, form="printed"), 4)
+    0.059
+    >>> round(duplication_bound(1500, 10), 4)
+    0.0285
     """
     check_number("n_rows", n_rows, "an integer >= 1", 1, whole=True)
     check_number("budget", budget, _BUDGET, 0, above=True)

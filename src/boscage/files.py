@@ -206,7 +206,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     >>> import os, tempfile
     >>> import boscage
-    >>> tree = boscage.TopDownTreeClassifier(max_leaf_nodes=2).fit([[0.0], [1.0]], ["low", "high"])
+    >>> tree = boscage.TopDownTreeClassifier(max_leaf_nodes=2)
+    >>> tree = tree.fit([[0.0], [1.0]], ["low", "high"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = tree.save(os.path.join(folder, "tree.boscage"))
     ...     again = boscage.load(path)

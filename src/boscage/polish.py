@@ -80,8 +80,9 @@ class Polish(Component):
     >>> from sklearn.datasets import load_iris
     >>> from boscage import Polish, TopDownTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier("oblique", max_leaf_nodes=4, polish=Polish(epochs=50), random_state=0).fit(X, y)
-    >>> tree.tree_.routing
+    >>> polish = Polish(epochs=50)
+    >>> tree = TopDownTreeClassifier("oblique", max_leaf_nodes=4, polish=polish, random_state=0)
+    >>> tree.fit(X, y).tree_.routing
     'logistic'
     """
 

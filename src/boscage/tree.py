@@ -252,8 +252,9 @@ class Tree(Record):
     >>> import numpy as np
     >>> from boscage.tree import Schema, Tree
     >>> tree = Tree(
-    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1], threshold=[0.5, 0, 0],
-    ...     value=[[0.5, 0.5], [1, 0], [0, 1]], n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
+    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1],
+    ...     threshold=[0.5, 0, 0], value=[[0.5, 0.5], [1, 0], [0, 1]],
+    ...     n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
     ...     impurity=[0.5, 0, 0], schema=Schema(n_features=1))
     >>> tree.check()
     >>> tree

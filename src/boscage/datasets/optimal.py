@@ -167,7 +167,7 @@ def make_four_spheres(
 
 
 def bias_class_weights(y: npt.ArrayLike, label: Any = 1, value: float = 3.0) -> Floats:
-    """Weight ``value`` for the rows of one class, 1 for the others.
+    """Return sample weights: ``value`` for the rows of one class, 1 for the others.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def bias_class_weights(y: npt.ArrayLike, label: Any = 1, value: float = 3.0) -> 
 
 
 def bias_error_weights(y: npt.ArrayLike, predicted: npt.ArrayLike, value: float = 3.0) -> Floats:
-    """Weight ``value`` for the rows an unweighted model got wrong, 1 for the others.
+    """Return sample weights: ``value`` for the rows that an unweighted model got wrong, 1 for the others.
 
     Parameters
     ----------

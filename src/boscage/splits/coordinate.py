@@ -47,8 +47,8 @@ class OC1(TimedFamily):
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.splits import OC1
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier(splits=OC1(n_restarts=5), max_leaf_nodes=3, random_state=0).fit(X, y)
-    >>> bool(tree.score(X, y) > 0.97)
+    >>> tree = TopDownTreeClassifier(OC1(n_restarts=5), max_leaf_nodes=3, random_state=0)
+    >>> bool(tree.fit(X, y).score(X, y) > 0.97)
     True
     """
 

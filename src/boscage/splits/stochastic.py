@@ -80,8 +80,8 @@ class StochasticLinear(SplitFamily):
     --------
     >>> from boscage import StochasticLinear, TopDownTreeClassifier
     >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]]
-    >>> tree = TopDownTreeClassifier(splits=StochasticLinear(), max_leaf_nodes=2).fit(X, [0, 0, 1, 1])
-    >>> tree.predict([[0.0, 0.0], [3.0, 3.0]])
+    >>> tree = TopDownTreeClassifier(splits=StochasticLinear(), max_leaf_nodes=2)
+    >>> tree.fit(X, [0, 0, 1, 1]).predict([[0.0, 0.0], [3.0, 3.0]])
     array([0, 1])
     """
 

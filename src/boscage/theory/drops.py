@@ -35,8 +35,10 @@ def spread_of_children(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str =
     Examples
     --------
     >>> from boscage.theory import spread_of_children
-    >>> float(spread_of_children(0.5, 0.5)), float(spread_of_children(0.5, 0.5, form="printed"))
-    (0.25, 0.125)
+    >>> float(spread_of_children(0.5, 0.5))
+    0.25
+    >>> float(spread_of_children(0.5, 0.5, form="printed"))
+    0.125
     """
     gamma, product = _arguments(edge, share)
     result: Floats = (2.0 if is_sharp(form) else 1.0) * gamma * product

@@ -161,8 +161,10 @@ def purity_bound(J: npt.ArrayLike, balance: npt.ArrayLike, *, form: str = "sharp
     Examples
     --------
     >>> from boscage.theory import purity_bound
-    >>> round(float(purity_bound(0.6, 0.4)), 3), round(float(purity_bound(0.6, 0.4, form="printed")), 3)
-    (0.225, 0.475)
+    >>> round(float(purity_bound(0.6, 0.4)), 3)
+    0.225
+    >>> round(float(purity_bound(0.6, 0.4, form="printed")), 3)
+    0.475
     """
     objective, beta = np.asarray(J, dtype=np.float64), np.asarray(balance, dtype=np.float64)
     small = np.minimum(beta, 1 - beta)
@@ -192,8 +194,10 @@ def concavity_modulus(criterion: Any, *, form: str = "sharp") -> float:
     --------
     >>> from boscage import ModifiedGini
     >>> from boscage.theory import concavity_modulus
-    >>> round(concavity_modulus(ModifiedGini(C=3)), 3), round(concavity_modulus(ModifiedGini(C=3), form="printed"), 3)
-    (0.795, 0.074)
+    >>> round(concavity_modulus(ModifiedGini(C=3)), 3)
+    0.795
+    >>> round(concavity_modulus(ModifiedGini(C=3), form="printed"), 3)
+    0.074
     """
     kind, sharp = name_of(criterion, _MULTICLASS), is_sharp(form)
     if kind is not ModifiedGini:
@@ -254,8 +258,10 @@ def separation_drop(
     Examples
     --------
     >>> from boscage.theory import separation_drop
-    >>> float(separation_drop("entropy", 1.0, 0.5, 10)), float(separation_drop("gini", 1.0, 0.5, 10))
-    (0.5, 0.1)
+    >>> float(separation_drop("entropy", 1.0, 0.5, 10))
+    0.5
+    >>> float(separation_drop("gini", 1.0, 0.5, 10))
+    0.1
     """
     objective, beta = np.asarray(J, dtype=np.float64), np.asarray(balance, dtype=np.float64)
     factor = concavity_modulus(criterion, form=form) / (1 if name_of(criterion, _MULTICLASS) is Entropy else n_classes)
