@@ -217,7 +217,8 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         The split family: "axis" (one column against a threshold), or a family of linear tests that supports regression;
         see :doc:`/regression`.
     criterion : str or Criterion, default="squared_error"
-        "squared_error", "absolute_error", "poisson", or an object: ``Quantile(q)``, ``Gamma()``, ``Tweedie(power)``.
+        "squared_error", "absolute_error", "poisson", "gamma", "tweedie", or an object such as ``Quantile(q)`` or
+        ``Tweedie(power)``.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="constant"

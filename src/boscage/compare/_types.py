@@ -117,7 +117,13 @@ class Settings:
         return {name: getattr(self, name) for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")}
 
     def metric_of(self, task: Task) -> Metric:
-        """Return the metric that ranks the contenders of a task."""
+        """Return the metric that ranks the contenders of a task.
+
+        Parameters
+        ----------
+        task : Task
+            The data.
+        """
         assert task.kind is not None
         return check_metric(self.metric, task.kind)
 
@@ -213,16 +219,34 @@ class Result:
         return "ok" if not self.error else "failed" if self.was_run else "not run"
 
     def values(self, what: str) -> list[float]:
-        """Return a metric, or one of the other lists, by fold."""
+        """Return a metric, or one of the other lists, by fold.
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         return self.scores.get(what, []) if what in METRICS else getattr(self, what)
 
     def mean(self, what: str) -> float | None:
-        """Return the mean over the folds, None if there are no values (a linear model has no leaves)."""
+        """Return the mean over the folds, None if there are no values (a linear model has no leaves).
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         values = self.values(what)
         return float(np.mean(values)) if values else None
 
     def sd(self, what: str) -> float | None:
-        """Return the standard deviation over the folds, None for a single fold."""
+        """Return the standard deviation over the folds, None for a single fold.
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         values = self.values(what)
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 

@@ -86,8 +86,8 @@ def node_separations(
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.theory import node_separations
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 2]
-    >>> tree = TopDownTreeClassifier(criterion="separation", growth="heaviest_first").fit(X, y)
-    >>> found = node_separations(tree)
+    >>> tree = TopDownTreeClassifier(criterion="separation", growth="heaviest_first")
+    >>> found = node_separations(tree.fit(X, y))
     >>> found["J"].tolist(), found["balance"].tolist(), found["purity"].tolist()
     ([1.0, 1.0], [0.5, 0.5], [0.0, 0.0])
     """
@@ -327,6 +327,17 @@ def separation_potential(criterion: Any, edge: float, splits: npt.ArrayLike, n_c
 
     for entropy, Gini and modified Gini. A bound below the least value of the criterion says that the assumption
     cannot last that long.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "modified_gini"} or Criterion
+        The criterion, in the units of the paper.
+    edge : float
+        γ, in (0, ½].
+    splits : array-like of int
+        t, not negative.
+    n_classes : int
+        Number of classes K, at least 2.
 
     Examples
     --------
