@@ -137,7 +137,7 @@ def _wanted_copies(sample_weight: npt.ArrayLike, budget: float) -> Floats:
 def duplication_bound(
     n_rows: int, budget: float, delta: float = 0.05, *, method: str = "dab", form: str = "sharp"
 ) -> float:
-    r"""Bound of \|error on the copies (divided by N·p) − weighted error\| for all 2^N labelings at once.
+    r"""Bound of |error on the copies (divided by N·p) − weighted error| for all 2^N labelings at once.
 
     With probability 1 − δ, N rows and budget p the paper's bounds are
 
@@ -169,8 +169,10 @@ def duplication_bound(
     Examples
     --------
     >>> from boscage import duplication_bound
-    >>> round(duplication_bound(1500, 10, form="printed"), 4), round(duplication_bound(1500, 10), 4)
-    (0.059, 0.0285)
+    >>> round(duplication_bound(1500, 10, form="printed"), 4)
+    0.059
+    >>> round(duplication_bound(1500, 10), 4)
+    0.0285
     """
     check_number("n_rows", n_rows, "an integer >= 1", 1, whole=True)
     check_number("budget", budget, _BUDGET, 0, above=True)
@@ -241,11 +243,11 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
     estimator_ : classifier
         The fitted classifier.
     classes_ : ndarray of shape (K,)
-        All classes of y, also those that no copy has.
+        All classes of y, including those of rows that were not copied.
     counts_ : ndarray of int64 of shape (n,)
         Copies of each row (1 for every row when fitted without weights).
     n_features_in_, feature_names_in_
-        What was seen in ``fit``.
+        Number and names of the columns seen in ``fit``.
 
     Notes
     -----
@@ -358,7 +360,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         Returns
         -------
         ndarray of shape (n, K)
-            In the order of ``classes_``; 0 for classes that no copy has.
+            In the order of ``classes_``; 0 for classes of rows that were not copied.
         """
         check_is_fitted(self, "estimator_")
         given = self.estimator_.predict_proba(self._seen(X))

@@ -176,7 +176,7 @@ class TreeEdit:
 
     @cached_property
     def tree(self) -> Tree:
-        """The changed tree, its nodes numbered anew."""
+        """The changed tree, with its nodes renumbered."""
         start = self._start
         threshold = start.threshold.copy()
         threshold[list(self._thresholds)] = list(self._thresholds.values())

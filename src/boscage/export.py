@@ -118,8 +118,9 @@ def export_text(
     >>> from boscage.export import export_text
     >>> from boscage.tree import Schema, Tree
     >>> stump = Tree(
-    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1], threshold=[0.5, 0, 0],
-    ...     value=[[0.5, 0.5], [1, 0], [0, 1]], n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
+    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1],
+    ...     threshold=[0.5, 0, 0], value=[[0.5, 0.5], [1, 0], [0, 1]],
+    ...     n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
     ...     impurity=[0.5, 0, 0], schema=Schema(n_features=1, feature_names=("width",)))
     >>> print(export_text(stump, class_names=["small", "large"]))
     |--- width <= 0.50
@@ -231,8 +232,9 @@ def export_graphviz(
     >>> from boscage.export import export_graphviz
     >>> from boscage.tree import Schema, Tree
     >>> leaf = Tree(
-    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0], value=[[0.25, 0.75]],
-    ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
+    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0],
+    ...     value=[[0.25, 0.75]], n_node_samples=[4], weighted_n_node_samples=[4],
+    ...     impurity=[0.375], schema=Schema(n_features=1))
     >>> print(export_graphviz(leaf, filled=False))
     digraph Tree {
     node [shape=box, style="rounded", fontname="helvetica"];

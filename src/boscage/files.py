@@ -206,7 +206,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     --------
     >>> import os, tempfile
     >>> import boscage
-    >>> tree = boscage.TopDownTreeClassifier(max_leaf_nodes=2).fit([[0.0], [1.0]], ["low", "high"])
+    >>> tree = boscage.TopDownTreeClassifier(max_leaf_nodes=2)
+    >>> tree = tree.fit([[0.0], [1.0]], ["low", "high"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = tree.save(os.path.join(folder, "tree.boscage"))
     ...     again = boscage.load(path)
@@ -313,7 +314,8 @@ def inspect(path: str | os.PathLike[str]) -> dict[str, Any]:
     >>> import os, tempfile
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.files import inspect
-    >>> tree = TopDownTreeClassifier(max_leaf_nodes=2).fit([[0.0], [1.0]], ["low", "high"])
+    >>> X, y = [[0.0], [1.0]], ["low", "high"]
+    >>> tree = TopDownTreeClassifier(max_leaf_nodes=2).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = inspect(tree.save(os.path.join(folder, "tree.boscage")))
     >>> found["model"], found["classes"], found["leaves"]

@@ -22,7 +22,7 @@ class Growth(Component):
 
 @register("growth", "best_first")
 class BestFirst(Growth):
-    """Split the leaf with the largest weighted impurity decrease first: TopDown of Kearns and Mansour.
+    """Split the leaf with the largest weighted impurity decrease first, as TopDown of Kearns and Mansour does.
 
     References
     ----------
@@ -31,8 +31,8 @@ class BestFirst(Growth):
     Examples
     --------
     >>> from boscage import BestFirst, TopDownTreeClassifier
-    >>> tree = TopDownTreeClassifier(growth=BestFirst(), max_leaf_nodes=3).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
-    >>> tree.get_n_leaves()
+    >>> tree = TopDownTreeClassifier(growth=BestFirst(), max_leaf_nodes=3)
+    >>> tree.fit([[0], [1], [2], [3]], [0, 1, 0, 0]).get_n_leaves()
     3
     """
 
@@ -52,8 +52,8 @@ class HeaviestFirst(Growth):
     Examples
     --------
     >>> from boscage import HeaviestFirst, TopDownTreeClassifier
-    >>> tree = TopDownTreeClassifier(growth=HeaviestFirst(), max_leaf_nodes=3).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
-    >>> tree.get_n_leaves()
+    >>> tree = TopDownTreeClassifier(growth=HeaviestFirst(), max_leaf_nodes=3)
+    >>> tree.fit([[0], [1], [2], [3]], [0, 1, 0, 0]).get_n_leaves()
     3
     """
 
@@ -68,8 +68,8 @@ class DepthFirst(Growth):
     Examples
     --------
     >>> from boscage import DepthFirst, TopDownTreeClassifier
-    >>> tree = TopDownTreeClassifier(growth=DepthFirst(), max_depth=2).fit([[0], [1], [2], [3]], [0, 1, 0, 0])
-    >>> tree.get_depth()
+    >>> tree = TopDownTreeClassifier(growth=DepthFirst(), max_depth=2)
+    >>> tree.fit([[0], [1], [2], [3]], [0, 1, 0, 0]).get_depth()
     2
     """
 

@@ -99,7 +99,7 @@ class OptimalTreeClassifier(TreeClassifier):
     n_nodes_explored_ : int
         Number of sets of rows explored.
     classes_, n_classes_, n_features_in_, feature_names_in_, feature_importances_
-        As in every tree of this library.
+        As in :class:`boscage.TopDownTreeClassifier`.
 
     Notes
     -----
@@ -115,8 +115,8 @@ class OptimalTreeClassifier(TreeClassifier):
     Examples
     --------
     >>> from boscage import OptimalTreeClassifier
-    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    >>> tree = OptimalTreeClassifier(max_depth=2).fit(X, [0, 1, 1, 0], sample_weight=[1.5, 1, 1, 0.5])
+    >>> X, y, w = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0], [1.5, 1, 1, 0.5]
+    >>> tree = OptimalTreeClassifier(max_depth=2).fit(X, y, sample_weight=w)
     >>> tree.status_, round(tree.objective_, 6), tree.get_n_leaves()
     ('optimal', 0.004, 4)
     """

@@ -37,7 +37,7 @@ class Polish(Component):
     .. math:: -\frac{1}{W} \sum_i w_i \log \sum_l r_l(x_i)\,V_{l,y_i} + \frac{l_2}{2} \sum_v \|\theta_v\|^2
 
     over standardised columns (the deviation taken as at least a tenth of the column's range), while κ goes from its
-    first to its last value. Tests begin at those of the grown tree, scaled so that the mean of \|θ·x + b\| over the
+    first to its last value. Tests begin at those of the grown tree, scaled so that the mean of |θ·x + b| over the
     rows of a node is 1.
 
     Parameters
@@ -61,7 +61,8 @@ class Polish(Component):
     slope : float or "auto", default="auto"
         Last value of κ, > 0; the first is 2. "auto": 2 for "soft", 16 for "hard".
     time_limit : float or None, default=None
-        Seconds after which refinement stops, with a warning. The result then depends on the speed of the machine.
+        Time limit in seconds, after which the optimisation stops, with a warning. The result then depends on the
+        speed of the machine.
 
     Notes
     -----
@@ -79,8 +80,9 @@ class Polish(Component):
     >>> from sklearn.datasets import load_iris
     >>> from boscage import Polish, TopDownTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier("oblique", max_leaf_nodes=4, polish=Polish(epochs=50), random_state=0).fit(X, y)
-    >>> tree.tree_.routing
+    >>> polish = Polish(epochs=50)
+    >>> tree = TopDownTreeClassifier("oblique", max_leaf_nodes=4, polish=polish, random_state=0)
+    >>> tree.fit(X, y).tree_.routing
     'logistic'
     """
 

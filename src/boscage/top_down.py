@@ -28,7 +28,7 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
 
     A tree is assembled from four parts: a split family (``splits``), a criterion, an order of growth and a leaf model.
     Growth starts with a single leaf; each step splits the leaf whose best test gives the largest weighted impurity
-    decrease. This is the algorithm TopDown_{F,G}(t) of Kearns and Mansour, where a test decreases the impurity by
+    decrease. This is the algorithm TopDown of Kearns and Mansour, where a test decreases the impurity by
 
     .. math:: \Delta = w_l\,[\,G(\rho) - P\,G(Q/P) - (1-P)\,G((\rho-Q)/(1-P))\,]
 
@@ -40,10 +40,10 @@ class TopDownTreeClassifier(BatchFits, TreeClassifier):
     splits : str or SplitFamily, default="axis"
         The split family F: "axis" (one column against a threshold), "oblique", "wodt", "oc1", "cart_lc", "co2",
         "hhcart" (a linear combination of columns), "stochastic" (linear tests that route by probability), or an object
-        from :mod:`boscage.splits`.
+        such as ``Axis(max_bins=255)``: see :doc:`/api/parts`.
     criterion : str, Criterion or callable, default="gini"
         The criterion G: "gini", "entropy" (or "log_loss", the same), "sqrt", "modified_gini", "separation", an object
-        from :mod:`boscage.criteria`, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1 and 1 at ½.
+        such as ``ModifiedGini(C=2)``, or a function on [0, 1] that is concave, symmetric, 0 at 0 and 1, and 1 at ½.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="frequency"
@@ -217,13 +217,14 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         The split family: "axis" (one column against a threshold), or a family of linear tests that supports regression;
         see :doc:`/regression`.
     criterion : str or Criterion, default="squared_error"
-        "squared_error", "absolute_error", "poisson", or an object: ``Quantile(q)``, ``Gamma()``, ``Tweedie(power)``.
+        "squared_error", "absolute_error", "poisson", "gamma", "tweedie", or an object such as ``Quantile(q)`` or
+        ``Tweedie(power)``.
     growth : str or Growth, default="best_first"
         Which leaf is split next: "best_first", "heaviest_first" or "depth_first".
     leaf : str or Leaf, default="constant"
         What a leaf predicts: "constant" (the value that minimises the criterion: the mean of y, for absolute error the
         median, for ``Quantile(q)`` the q-quantile), "mean", "median" or "linear" (a ridge regression, see
-        :class:`boscage.leaves.RidgeLeaf`).
+        :class:`boscage.RidgeLeaf`).
     max_leaf_nodes, max_depth, min_samples_leaf, min_samples_split, min_weight_fraction_leaf
         As in :class:`TopDownTreeClassifier`.
     min_impurity_decrease : float, default=0.0
@@ -262,6 +263,9 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         Progress on the training data, before any split (node -1) and after each split: ``node``, ``potential`` (mean
         impurity of the leaves divided by that of the root; for squared error, the fraction of unexplained variance) and
         ``error`` (the mean impurity itself; for squared error, the mean squared error of constant leaves).
+    reading_ : Reading
+        Number of ``passes`` over the source, ``rows`` per pass and total ``bytes_read``; only after
+        :meth:`fit_batches`.
 
     Notes
     -----

@@ -252,8 +252,9 @@ class Tree(Record):
     >>> import numpy as np
     >>> from boscage.tree import Schema, Tree
     >>> tree = Tree(
-    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1], threshold=[0.5, 0, 0],
-    ...     value=[[0.5, 0.5], [1, 0], [0, 1]], n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
+    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1],
+    ...     threshold=[0.5, 0, 0], value=[[0.5, 0.5], [1, 0], [0, 1]],
+    ...     n_node_samples=[4, 2, 2], weighted_n_node_samples=[4, 2, 2],
     ...     impurity=[0.5, 0, 0], schema=Schema(n_features=1))
     >>> tree.check()
     >>> tree
@@ -349,7 +350,7 @@ class Tree(Record):
 
     @cached_property
     def is_leaf(self) -> Bools:
-        """Whether each node is a leaf: the way to ask, rather than by the numbers in ``feature``."""
+        """Whether each node is a leaf; use this instead of the numbers in ``feature``."""
         return frozen_array(self.children_left < 0, _BOOL)
 
     @cached_property
@@ -399,7 +400,7 @@ class Tree(Record):
 
     @property
     def user_weights(self) -> Weights:
-        """Weights of the linear tests for x in the user's units: the scale of the input map folded in, no constant."""
+        """Weights of the linear tests in the units of X, without the weight of the constant."""
         weights: Any = self.weights
         if self.n_columns > self.n_features:
             weights = weights[:, : self.n_features]

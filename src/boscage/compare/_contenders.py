@@ -201,5 +201,17 @@ PROVIDERS: list[Provider] = [
 
 
 def contenders(task: Task, settings: Settings) -> list[Contender]:
-    """Return all contenders for a task; for those that cannot run on it, `unavailable` gives the reason."""
+    """Return all contenders for a task; for those that cannot run on it, ``unavailable`` gives the reason.
+
+    Parameters
+    ----------
+    task : Task
+        The data.
+    settings : Settings
+        Limits, seed and threads of the models.
+
+    Returns
+    -------
+    list of Contender
+    """
     return [contender for provider in PROVIDERS for contender in provider(task, settings)]

@@ -17,15 +17,15 @@ class Metric(NamedTuple):
     Attributes
     ----------
     name : str
-        As it is passed.
+        Name for ``metric`` of `Settings`, such as "balanced_accuracy".
     label : str
-        As it is shown.
+        Name in tables and pictures.
     kind : {"classification", "regression"}
-        The tasks it belongs to.
+        The kind of task it is for.
     sign : int
         1 if larger is better, −1 if smaller is better.
     bounds : tuple of float
-        Least and largest possible value.
+        Smallest and largest possible value.
     """
 
     name: str

@@ -34,7 +34,7 @@ def corrected_t_test(differences: Sequence[float], test_share: float) -> tuple[f
     Returns
     -------
     t, p, half_width : float
-        The statistic, its two-sided p, and half the 95 % confidence interval of the mean.
+        The statistic, its two-sided p-value, and half the 95 % confidence interval of the mean.
 
     References
     ----------
@@ -62,7 +62,21 @@ def corrected_t_test(differences: Sequence[float], test_share: float) -> tuple[f
 
 @dataclass(frozen=True)
 class Standing:
-    """The standing of a contender: its corrected interval, and the test of its difference from the best one."""
+    """How a contender compares with the best one.
+
+    Attributes
+    ----------
+    name : str
+        Name of the contender.
+    half_width : float or None
+        Half the corrected 95 % confidence interval of its mean score.
+    behind : float or None
+        Difference of its mean score from that of the best contender, at least 0.
+    p : float or None
+        p-value of this difference, by :func:`corrected_t_test`.
+    is_best : bool
+        Whether it is the best contender.
+    """
 
     name: str
     half_width: float | None
@@ -91,8 +105,20 @@ def _finished(results: list[Result]) -> list[Result]:
 def standings(results: list[Result], settings: Settings) -> dict[str, Standing]:
     """Compare every result with the best one, fold by fold; ties go to the result with fewer leaves.
 
-    The p values are not corrected for the number of contenders, and the best was chosen on the same folds, so treat
-    them as a guide.
+    The p-values are not corrected for the number of contenders, and the best one was chosen on the same folds, so
+    treat them as a guide.
+
+    Parameters
+    ----------
+    results : list of Result
+        The results of `run_comparison`.
+    settings : Settings
+        Its settings.
+
+    Returns
+    -------
+    dict
+        For each name of a contender that finished, a `Standing`.
     """
     done = _finished(results)
     if not done:
@@ -127,7 +153,7 @@ class TradeOff:
     is_within : bool
         Whether ``tree`` is within one standard error.
     standard_error : float
-        Of the best contender's mean score, corrected for folds that share training rows.
+        Standard error of the best contender's mean score, corrected for folds that share training rows.
     reference : Result or None
         scikit-learn's best tree, to compare with.
     front : tuple of Result

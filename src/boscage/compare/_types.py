@@ -61,17 +61,17 @@ class Task:
 
     @cached_property
     def has_missing(self) -> bool:
-        """Whether a cell is NaN."""
+        """Whether X has missing values."""
         return bool(np.isnan(self.X.data if issparse(self.X) else self.X).any())
 
     @cached_property
     def classes(self) -> NDArray[Any]:
-        """The different labels, sorted; none for numbers."""
+        """The class labels, sorted; empty for regression."""
         return np.unique(self.y)[: 0 if self.is_regression else None]
 
     @property
     def n_classes(self) -> int:
-        """Number of different labels."""
+        """Number of classes."""
         return len(self.classes)
 
     def describe(self) -> str:
@@ -83,10 +83,23 @@ class Task:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to compare: the folds, the seed, limits that hold for every single tree, and what is measured.
+    """Settings of a comparison: folds, seed, limits of single trees, and the metric.
 
-    ``metric`` is "accuracy" (default for classification), "log_loss", "auc" or "balanced_accuracy"; or "rmse" (default
-    for regression), "mae" or "r2". All of them are computed; this one ranks and is tested.
+    Attributes
+    ----------
+    folds : int, default=5
+        Number of folds.
+    repeats : int, default=1
+        Number of times that the rows are divided into folds.
+    seed : int, default=0
+        Seed of the folds and of the models.
+    n_jobs : int or None, default=None
+        Number of threads of each model.
+    max_depth, max_leaf_nodes, min_samples_leaf
+        Limits of single trees, as in :class:`boscage.TopDownTreeClassifier`.
+    metric : str or None, default=None
+        The metric that ranks the models and is tested: "accuracy", "log_loss", "auc" or "balanced_accuracy"; for
+        regression "rmse", "mae" or "r2". None means "accuracy", or "rmse" for regression. All of them are computed.
     """
 
     folds: int = 5
@@ -104,27 +117,33 @@ class Settings:
         return {name: getattr(self, name) for name in ("max_depth", "max_leaf_nodes", "min_samples_leaf")}
 
     def metric_of(self, task: Task) -> Metric:
-        """Return the metric that ranks the contenders of a task."""
+        """Return the metric that ranks the contenders of a task.
+
+        Parameters
+        ----------
+        task : Task
+            The data.
+        """
         assert task.kind is not None
         return check_metric(self.metric, task.kind)
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A named factory of unfitted estimators.
+    """One of the models to compare: a name and a function that makes unfitted estimators.
 
     Attributes
     ----------
     family, criterion : str
-        Its name in two parts.
+        The two parts of the name.
     make : callable
         Returns a new estimator.
     is_part : bool, default=False
-        Whether family and criterion are names of registered parts.
+        Whether ``family`` and ``criterion`` are names for ``splits`` and ``criterion`` of a tree.
     prepared : str, default=""
         What is done to the columns before the estimator sees them.
     unavailable : str, default=""
-        Why it cannot run on the task; it is listed with this reason.
+        Why it cannot run on the task; empty if it can.
     """
 
     family: str
@@ -136,13 +155,35 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """Family and criterion in one word or two."""
+        """Family and criterion, separated by a space."""
         return f"{self.family} {self.criterion}".strip()
 
 
 @dataclass
 class Result:
-    """The results of one contender over all folds; `error` is empty unless it failed or could not run."""
+    """The results of one contender over all folds.
+
+    Attributes
+    ----------
+    family, criterion : str
+        The two parts of the contender's name.
+    scores : dict of list of float
+        For each metric the values, one for each fold.
+    leaves, depth : list of int
+        Size of the model in each fold; empty for models that are not trees.
+    fit_seconds, predict_seconds : list of float
+        Time in each fold.
+    warnings : list of str
+        Warnings of the fits.
+    error : str
+        Why it failed or could not run; empty if it ran.
+    metric : str
+        The metric that ranks.
+    prepared : str
+        What was done to the columns before the estimator saw them.
+    was_run : bool
+        False if it could not run.
+    """
 
     family: str
     criterion: str
@@ -159,7 +200,7 @@ class Result:
 
     @property
     def name(self) -> str:
-        """Family and criterion in one word or two."""
+        """Family and criterion, separated by a space."""
         return f"{self.family} {self.criterion}".strip()
 
     @property
@@ -178,16 +219,34 @@ class Result:
         return "ok" if not self.error else "failed" if self.was_run else "not run"
 
     def values(self, what: str) -> list[float]:
-        """Return a metric, or one of the other lists, by fold."""
+        """Return a metric, or one of the other lists, by fold.
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         return self.scores.get(what, []) if what in METRICS else getattr(self, what)
 
     def mean(self, what: str) -> float | None:
-        """Average over the folds, None if the contender has no such thing (a linear model has no leaves)."""
+        """Return the mean over the folds, None if there are no values (a linear model has no leaves).
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         values = self.values(what)
         return float(np.mean(values)) if values else None
 
     def sd(self, what: str) -> float | None:
-        """Give the standard deviation over the folds, None for a single fold."""
+        """Return the standard deviation over the folds, None for a single fold.
+
+        Parameters
+        ----------
+        what : str
+            A metric, or "leaves", "depth", "fit_seconds" or "predict_seconds".
+        """
         values = self.values(what)
         return float(np.std(values, ddof=1)) if len(values) > 1 else None
 

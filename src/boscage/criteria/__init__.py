@@ -88,7 +88,13 @@ class Criterion(Component, ABC):
         return self._gain(right, left)
 
     def total(self, W: npt.ArrayLike) -> Floats:
-        """Φ(W): weight times impurity, (..., K) -> (...)."""
+        """Return Φ(W): weight times impurity.
+
+        Parameters
+        ----------
+        W : array-like of shape (..., K)
+            Class weights.
+        """
         weights, exponent = moderate(np.asarray(W, dtype=np.float64))
         empty = weights.sum(axis=-1) == 0
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -96,21 +102,45 @@ class Criterion(Component, ABC):
         return np.where(empty, 0.0, value)
 
     def slope(self, W: npt.ArrayLike) -> Floats:
-        """dΦ/dW_k, (..., K) -> (..., K). Where it is infinite (a class of weight 0) it is cut off, very large."""
+        """Return the derivatives of `total` by the class weights; a very large number where one is infinite.
+
+        Parameters
+        ----------
+        W : array-like of shape (..., K)
+            Class weights.
+        """
         weights = moderate(np.asarray(W, dtype=np.float64))[0]
         return self._slope(np.maximum(weights, _SMALLEST))
 
     def gain(self, parent: npt.ArrayLike, right: npt.ArrayLike) -> Floats:
-        """Return weight × drop of a test that sends the weights ``right`` out of ``parent`` to one side."""
+        """Return the gain of a test that sends the class weights ``right`` out of ``parent`` to one side.
+
+        Parameters
+        ----------
+        parent, right : array-like of shape (..., K)
+            Class weights of the node and of one side.
+        """
         left = np.asarray(parent, dtype=np.float64) - np.asarray(right, dtype=np.float64)
         return self.split_gain(right, np.maximum(left, 0.0))
 
     def split_gain(self, right: npt.ArrayLike, left: npt.ArrayLike) -> Floats:
-        """Return the gain from the weights of both sides; 0 if one has none, never negative."""
+        """Return the gain of a test; 0 if a side is empty, never negative.
+
+        Parameters
+        ----------
+        right, left : array-like of shape (..., K)
+            Class weights of the two sides.
+        """
         return of_both_sides(self._gain, right, left)
 
     def split_drop(self, right: npt.ArrayLike, left: npt.ArrayLike) -> Floats:
-        """Φ(right + left) − Φ(right) − Φ(left): the gain, unless the criterion has a gain of its own."""
+        """Return Φ(right + left) − Φ(right) − Φ(left): the gain, except for `Separation`.
+
+        Parameters
+        ----------
+        right, left : array-like of shape (..., K)
+            Class weights of the two sides.
+        """
         return of_both_sides(self._drop, right, left)
 
 
@@ -243,7 +273,9 @@ class _Root(Criterion):
 
 @register("criterion", "sqrt")
 class Sqrt(_Root):
-    """Square root: G(π) = Σ √(π_k (1 − π_k)), for two classes 2√(q(1−q)): the best exponent in the boosting bound.
+    """Square root: G(π) = Σ √(π_k (1 − π_k)); for two classes, 2√(q(1−q)).
+
+    Of the criteria of Kearns and Mansour it has the best theoretical guarantee: see :doc:`/parts`.
 
     References
     ----------

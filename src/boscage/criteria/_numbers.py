@@ -52,15 +52,39 @@ class NumberCriterion(Component, ABC):
 
     @abstractmethod
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """Return the loss of each number."""
+        """Return the loss of each number.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        prediction : array-like
+            Predictions for them.
+        """
 
     def value(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
-        """Return the constant with the least loss: the weighted mean."""
+        """Return the constant with the smallest loss: the weighted mean.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        weight : array-like of shape (n,), optional
+            Sample weights.
+        """
         result: Floats = np.average(_floats(y), axis=0, weights=_weights(weight))
         return result
 
     def impurity(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> float:
-        """Return the mean loss of the best constant, over rows and outputs."""
+        """Return the weighted mean loss of the best constant; for several outputs, its mean.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        weight : array-like of shape (n,), optional
+            Sample weights.
+        """
         numbers = _floats(y)
         with np.errstate(over="ignore", invalid="ignore"):
             losses = self.loss(numbers, self.value(numbers, weight))
@@ -113,7 +137,15 @@ class SquaredError(NumberCriterion):
         return "squared_error", 0.0, _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """(y − prediction)²."""
+        """Return (y − prediction)².
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        prediction : array-like
+            Predictions for them.
+        """
         result: Floats = (_floats(y) - _floats(prediction)) ** 2
         return result
 
@@ -129,7 +161,15 @@ class _Deviance(NumberCriterion):
         return "tweedie", self._power(), _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """Half the unit deviance."""
+        """Return half the unit deviance of each number.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        prediction : array-like
+            Predictions for them.
+        """
         y, mean = _floats(y), _floats(prediction)
         power = self._power()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -252,13 +292,29 @@ class Quantile(NumberCriterion):
         return "quantile", self._q(), _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """q·(y − prediction) above the prediction, (1 − q)·(prediction − y) below."""
+        """Return q·(y − prediction) above the prediction, (1 − q)·(prediction − y) below.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        prediction : array-like
+            Predictions for them.
+        """
         above = _floats(y) - _floats(prediction)
         result: Floats = np.maximum(self._q() * above, (self._q() - 1) * above)
         return result
 
     def value(self, y: npt.ArrayLike, weight: npt.ArrayLike | None = None) -> Floats:
-        """Return the weighted q-quantile."""
+        """Return the weighted quantile; the median for absolute error.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        weight : array-like of shape (n,), optional
+            Sample weights.
+        """
         numbers = _floats(y).ravel()
         order = np.argsort(numbers, kind="stable")
         weights = np.ones(len(numbers)) if weight is None else _floats(weight)
@@ -290,6 +346,14 @@ class AbsoluteError(Quantile):
         return "absolute_error", 0.5, _NO_TABLE
 
     def loss(self, y: npt.ArrayLike, prediction: npt.ArrayLike) -> Floats:
-        """|y − prediction|."""
+        """Return |y − prediction|.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,) or (n, m)
+            Numbers.
+        prediction : array-like
+            Predictions for them.
+        """
         result: Floats = np.abs(_floats(y) - _floats(prediction))
         return result

@@ -18,7 +18,7 @@ _EMBEDDED = files("boscage.datasets") / "embedded"
 
 
 def list_datasets() -> tuple[str, ...]:
-    """Names that `load_dataset` finds on this machine: the embedded sets and those in ``BOSCAGE_DATA``, sorted.
+    """Return the names that `load_dataset` finds on this machine: embedded data sets and those in ``BOSCAGE_DATA``.
 
     Examples
     --------

@@ -18,9 +18,9 @@ class Dataset:
     X : ndarray or scipy.sparse.csr_array of shape (n_rows, n_features)
         float32 or float64; NaN marks a missing cell, category columns hold level numbers 0, 1, ...
     y : ndarray of int64 of shape (n_rows,), or of float64 of shape (n_rows,) or (n_rows, n_outputs)
-        Class numbers 0 .. K-1, in the order of `target_names`; or regression targets.
+        Class numbers 0 .. K-1, in the order of ``target_names``; or regression targets.
     feature_names : tuple of str
-        One name per column of `X`.
+        One name per column of ``X``.
     target_names : tuple of str
         One name per class; empty for regression.
     n_train : int or None

@@ -35,8 +35,12 @@ def make_linear_with_errors(
 
     Parameters
     ----------
-    n_samples, n_features, n_classes : int
-        At least 1, 1 and 2.
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 1.
+    n_classes : int, default=2
+        Number of classes, at least 2.
     p_wrong : float, default=0.25
         Share of wrong labels, in [0, 1].
     random_state : int, RandomState or None, default=None
@@ -82,9 +86,11 @@ def make_three_spheres(
 
     Parameters
     ----------
-    n_samples, n_features : int
-        At least 1.
-    labels : three int, default=(1, 0, 1)
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 1.
+    labels : sequence of three int, default=(1, 0, 1)
         Labels of the inner, middle and outer sphere.
     center : float or array-like of shape (n_features,), default=0
         The centre.
@@ -123,11 +129,11 @@ def make_four_spheres(
 
     Parameters
     ----------
-    n_samples : int
-        At least 1.
-    n_features : int
-        At least 2.
-    labels : three int, default=(1, 0, 1)
+    n_samples : int, default=1500
+        Number of rows, at least 1.
+    n_features : int, default=2
+        Number of columns, at least 2.
+    labels : sequence of three int, default=(1, 0, 1)
         Labels of the inner, middle and outer spheres.
     random_state : int, RandomState or None, default=None
         Seed.
@@ -161,7 +167,7 @@ def make_four_spheres(
 
 
 def bias_class_weights(y: npt.ArrayLike, label: Any = 1, value: float = 3.0) -> Floats:
-    """Weight ``value`` for the rows of one class, 1 for the others.
+    """Return sample weights: ``value`` for the rows of one class, 1 for the others.
 
     Parameters
     ----------
@@ -186,7 +192,7 @@ def bias_class_weights(y: npt.ArrayLike, label: Any = 1, value: float = 3.0) -> 
 
 
 def bias_error_weights(y: npt.ArrayLike, predicted: npt.ArrayLike, value: float = 3.0) -> Floats:
-    """Weight ``value`` for the rows an unweighted model got wrong, 1 for the others.
+    """Return sample weights: ``value`` for the rows that an unweighted model got wrong, 1 for the others.
 
     Parameters
     ----------

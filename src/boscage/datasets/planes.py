@@ -21,8 +21,10 @@ def make_hyperplane(
 
     Parameters
     ----------
-    n_samples, n_features : int
-        Number of rows and columns.
+    n_samples : int, default=1000
+        Number of rows.
+    n_features : int, default=2
+        Number of columns.
     noise : float, default=0.0
         Probability that a label is flipped.
     random_state : int, RandomState or None, default=None
@@ -48,8 +50,10 @@ def make_xor(
 
     Parameters
     ----------
-    n_samples, n_features : int
-        Number of rows and columns.
+    n_samples : int, default=1000
+        Number of rows.
+    n_features : int, default=2
+        Number of columns.
     planes : int or None, default=None
         Number of random planes; None takes the two perpendicular ones (1, …, 1) and (−1, …, −1, 1, …, 1).
     random_state : int, RandomState or None, default=None

@@ -70,7 +70,8 @@ class BatchMethods:
         ...     for seed in range(10):
         ...         X = np.random.default_rng(seed).normal(size=(1000, 3))
         ...         yield X, X[:, 0] > X[:, 1]
-        >>> tree = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=4).fit_batches(batches)
+        >>> tree = TopDownTreeClassifier(splits="stochastic", max_leaf_nodes=4)
+        >>> tree = tree.fit_batches(batches)
         >>> tree.reading_.rows, tree.reading_.passes
         (10000, 6)
         """

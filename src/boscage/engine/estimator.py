@@ -124,11 +124,11 @@ class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  
 
     @property
     def feature_importances_(self) -> Floats:
-        """Impurity-based importance of each column, normalised to sum to 1 (all 0 for a single leaf).
+        r"""Impurity-based importance of each column, normalised to sum to 1 (all 0 for a single leaf).
 
-        The impurity decrease of a linear test is divided among its columns in proportion to |θ_j|·sd_j. Impurity is
-        measured on the training data, so columns with many distinct values look more important than they are;
-        permutation importance has no such bias.
+        The impurity decrease of a linear test is divided among its columns in proportion to
+        :math:`|\theta_j|\,\mathrm{sd}_j`. Impurity is measured on the training data, so columns with many distinct
+        values look more important than they are; permutation importance has no such bias.
         """
         return feature_importances(self._fitted())
 
@@ -214,7 +214,7 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
         Returns
         -------
         ndarray of shape (n, K)
-            In the order of ``classes_``; -inf where the probability is 0.
+            In the order of ``classes_``; minus infinity where the probability is 0.
         """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))

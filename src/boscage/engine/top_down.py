@@ -99,7 +99,13 @@ class TopDownEstimator(PartsByName, TreeEstimator):
 
     @property
     def trajectory_(self) -> npt.NDArray[np.void]:
-        """Potential and training error before any split and after each split; not available for a loaded model."""
+        """Potential and error on the training data, before any split and after each split.
+
+        A structured array with the fields ``node`` (the node that was split; −1 before any split), ``potential`` and
+        ``error``. ``potential`` is the weighted mean impurity of the leaves, scaled to 1 for two equal classes; in
+        regression, divided by the impurity of the root. ``error`` is the training error; in regression, the mean
+        impurity of the leaves. A loaded model has no trajectory.
+        """
         tree = self._fitted()
         if "_impurity_unit" not in self.__dict__:
             raise AttributeError("trajectory_ belongs to a fit: a loaded model does not have it.")

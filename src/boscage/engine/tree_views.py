@@ -119,7 +119,7 @@ class TreeViews:
         max_depth : int or None, default=None
             Deeper branches are cut off; None shows everything.
         filled : bool, default=True
-            Whether to colour nodes by their majority class.
+            Whether to colour nodes by their majority class, or in regression by their value.
         impurity : bool, default=True
             Whether to show the impurity of each node.
         node_ids : bool, default=False

@@ -109,6 +109,9 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         for rows with weight 0.
     oob_score_ : float
         Score on the out-of-bag rows.
+    reading_ : Reading
+        Number of ``passes`` over the source, ``rows`` per pass and total ``bytes_read``; only after
+        :meth:`fit_batches`.
 
     Notes
     -----
@@ -247,7 +250,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         Returns
         -------
         ndarray of shape (n, K)
-            In the order of ``classes_``; -inf where the probability is 0.
+            In the order of ``classes_``; minus infinity where the probability is 0.
         """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))

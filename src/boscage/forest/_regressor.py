@@ -78,6 +78,9 @@ class ForestRegressor(Regressor, BaseForest):
         with weight 0.
     oob_score_ : float
         Score on the out-of-bag rows.
+    reading_ : Reading
+        Number of ``passes`` over the source, ``rows`` per pass and total ``bytes_read``; only after
+        :meth:`fit_batches`.
 
     Examples
     --------

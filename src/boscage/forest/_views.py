@@ -63,11 +63,11 @@ class ForestViews(ExportMethods):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Impurity-based importance of each column: the mean over the trees, normalised to sum to 1.
+        r"""Impurity-based importance of each column: the mean over the trees, normalised to sum to 1.
 
-        The impurity decrease of a linear test is divided among its columns in proportion to |θ_j|·sd_j. Impurity is
-        measured on the training data, so columns with many distinct values look more important than they are;
-        :meth:`oob_permutation_importance` has no such bias.
+        The impurity decrease of a linear test is divided among its columns in proportion to
+        :math:`|\theta_j|\,\mathrm{sd}_j`. Impurity is measured on the training data, so columns with many distinct
+        values look more important than they are; :meth:`oob_permutation_importance` has no such bias.
         """
         check_is_fitted(self, "trees_")
         found = np.mean([feature_importances(tree) for tree in self.trees_], axis=0)

@@ -44,7 +44,7 @@ class Assets(NamedTuple):
 
 @cache
 def tree_assets() -> Assets:
-    """Style sheet and script that turn every fragment of :func:`boscage.html.tree_fragment` on a page into a tree.
+    """Return the style sheet and the script for pages with fragments of :func:`boscage.html.tree_fragment`.
 
     Returns
     -------

@@ -128,13 +128,12 @@ def tree_fragment(
     """Return a tree as an HTML fragment for a page of your own.
 
     The fragment is one ``<section class="bosc">`` with the tree's data inside. A page can contain any number of them,
-    together with one copy of the style and script of :func:`boscage.html.tree_assets` once; :func:`boscage.html.page`
-    makes such a page. Where scripts are off the piece shows the tree as text.
+    together with one copy of the style and script of :func:`boscage.html.tree_assets`; :func:`boscage.html.page`
+    makes such a page. Where scripts are disabled, a fragment shows the tree as text.
 
     Parameters
     ----------
-    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing,
-    units, model
+    tree, X, y, max_rows, title, feature_names, class_names, decimals, max_terms, show_missing, units, model
         As in :func:`boscage.html.to_html`.
 
     Returns
@@ -147,9 +146,11 @@ def tree_fragment(
     >>> from boscage.html import page, tree_fragment
     >>> from boscage.tree import Schema, Tree
     >>> leaf = Tree(
-    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0], value=[[0.25, 0.75]],
-    ...     n_node_samples=[4], weighted_n_node_samples=[4], impurity=[0.375], schema=Schema(n_features=1))
-    >>> report = page("Two trees", "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf))
+    ...     children_left=[-1], children_right=[-1], feature=[-1], threshold=[0],
+    ...     value=[[0.25, 0.75]], n_node_samples=[4], weighted_n_node_samples=[4],
+    ...     impurity=[0.375], schema=Schema(n_features=1))
+    >>> body = "<h1>Two trees</h1>" + tree_fragment(leaf) + tree_fragment(leaf)
+    >>> report = page("Two trees", body)
     """
     words = Describer(tree, feature_names, class_names, decimals, max_terms, show_missing, units, PRETTY)
     content = _page_data(words, title, *_checked_rows(tree, X, y, max_rows))

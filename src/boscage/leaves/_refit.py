@@ -60,8 +60,9 @@ class RefitLeaves(Component):
     >>> from sklearn.datasets import load_iris
     >>> from boscage import ForestClassifier, RefitLeaves
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = ForestClassifier(10, max_leaf_nodes=8, refit=RefitLeaves(l2=1.0), random_state=0).fit(X, y)
-    >>> forest.score(X, y) > 0.97
+    >>> refit = RefitLeaves(l2=1.0)
+    >>> forest = ForestClassifier(10, max_leaf_nodes=8, refit=refit, random_state=0)
+    >>> forest.fit(X, y).score(X, y) > 0.97
     True
     """
 

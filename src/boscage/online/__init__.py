@@ -73,9 +73,9 @@ class OnlineTreeClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels seen or declared, sorted.
     n_features_in_ : int
-        Columns.
-    feature_names_in_ : ndarray of str
-        Only if X had names.
+        Number of columns.
+    feature_names_in_ : ndarray of shape (d,)
+        Column names of the first rows, if all of them are strings.
     n_steps_ : int
         Training steps so far, replayed rows included.
 
@@ -193,9 +193,9 @@ class LOMTreeClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels seen or declared, sorted.
     n_features_in_ : int
-        Columns.
-    feature_names_in_ : ndarray of str
-        Only if X had names.
+        Number of columns.
+    feature_names_in_ : ndarray of shape (d,)
+        Column names of the first rows, if all of them are strings.
     n_steps_ : int
         Training steps so far.
 
@@ -214,7 +214,7 @@ class LOMTreeClassifier(OnlineClassifier):
 
     References
     ----------
-    A. Choromanska and J. Langford, "Logarithmic time online multiclass prediction", NIPS 2015.
+    Choromanska, Langford: Logarithmic time online multiclass prediction, NIPS 2015.
 
     Examples
     --------

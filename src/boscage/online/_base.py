@@ -252,7 +252,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
         Returns
         -------
         ndarray of shape (n, n_classes)
-            In the order of ``classes_``; -inf where the probability is 0.
+            In the order of ``classes_``; minus infinity where the probability is 0.
         """
         with np.errstate(divide="ignore"):
             logarithms: Floats = np.log(self.predict_proba(X))

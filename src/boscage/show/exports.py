@@ -54,7 +54,8 @@ class ExportMethods:
         Returns
         -------
         onnx.ModelProto or Path
-            The model, with outputs ``label`` and ``probabilities``; or, if it was written to a file, the path.
+            The model, with outputs ``label`` and ``probabilities`` (a regression model has ``prediction``); or, if it
+            was written to a file, the path.
         """
         from boscage.export import to_onnx
 

@@ -136,7 +136,8 @@ def plot_trajectory(model: Any, ax: Any = None, *, label: str | None = None, err
     >>> from boscage.plot import plot_trajectory
     >>> X, y = load_iris(return_X_y=True)
     >>> ax = plot_trajectory(TopDownTreeClassifier().fit(X, y), label="gini")
-    >>> ax = plot_trajectory(TopDownTreeClassifier(criterion="sqrt").fit(X, y), ax, label="sqrt")
+    >>> other = TopDownTreeClassifier(criterion="sqrt").fit(X, y)
+    >>> ax = plot_trajectory(other, ax, label="sqrt")
     """
     require_matplotlib()
     steps = _steps(model)

@@ -57,8 +57,9 @@ def to_dict(
     >>> from boscage.export import to_dict
     >>> tree = TopDownTreeClassifier().fit([[0.0], [1.0]], ["low", "high"])
     >>> found = to_dict(tree.tree_, ["size"], tree.classes_)
-    >>> [node.get("class", node.get("test", {}).get("text")) for node in found["nodes"]]
-    ['size <= 0.50', 'low', 'high']
+    >>> nodes = found["nodes"]
+    >>> nodes[0]["test"]["text"], nodes[1]["class"], nodes[2]["class"]
+    ('size <= 0.50', 'low', 'high')
     """
     words = Describer(tree, feature_names, class_names, decimals, max_terms)
     features: list[dict[str, Any]] = [{"name": words.name(column)} for column in range(tree.n_features)]

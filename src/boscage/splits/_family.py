@@ -26,7 +26,22 @@ IN_PASSES = "splits='stochastic', splits=Axis(max_bins=255) or splits=WeightedOb
 
 
 class SplitFamily(Component):
-    """Base class of split families. Class attributes declare what a family supports."""
+    """Base class of split families; :class:`~boscage.splits.ProposingFamily` is for those written in Python.
+
+    Class attributes declare what a family supports. A family that needs more from other parts, or from the data, than
+    these provide raises :class:`boscage.IncompatibleParts` before anything is computed.
+
+    Attributes
+    ----------
+    allows_missing, allows_sparse, allows_categories : bool
+        Whether X may have missing values, be sparse, or have categories. False by default.
+    is_random : bool
+        Whether the family uses random numbers. False by default.
+    provides : frozenset of str
+        What other parts can rely on, for example "linear tests" or "cut" (the criterion chooses the thresholds).
+    needs : frozenset of str
+        What the family requires of the other parts and of the data, for example "two classes".
+    """
 
     role: ClassVar[str] = "splits"
     allows_missing: ClassVar[bool] = False
@@ -72,7 +87,21 @@ class SplitFamily(Component):
 
 @dataclass(frozen=True)
 class LinearTest:
-    """Right if weights·x > threshold; None leaves the threshold to the engine."""
+    """A linear test: a row goes right if weights·x > threshold.
+
+    Parameters
+    ----------
+    weights : array-like of shape (d,)
+        Weight of each column.
+    threshold : float or None, default=None
+        The threshold; None takes the best one under the criterion.
+
+    Examples
+    --------
+    >>> from boscage.splits import LinearTest
+    >>> LinearTest([1.0, -1.0])
+    LinearTest(weights=[1.0, -1.0], threshold=None)
+    """
 
     weights: npt.ArrayLike
     threshold: float | None = None
@@ -80,7 +109,23 @@ class LinearTest:
 
 @dataclass(frozen=True)
 class NodeData:
-    """What a family sees of a node: its rows, classes and weights, and its own stream of random numbers."""
+    """The rows of a node, as :meth:`~boscage.splits.ProposingFamily.propose` gets them.
+
+    Attributes
+    ----------
+    X : ndarray of float64 of shape (n, d)
+        The rows.
+    y : ndarray of int32 of shape (n,)
+        Class numbers.
+    weight : ndarray of float64 of shape (n,)
+        Sample weights.
+    seed : int
+        Seed of the fit.
+    path : int
+        Position of the node in the tree.
+    may_triple : bool
+        Whether proposals of three tests (of a node and both its children) are accepted.
+    """
 
     X: npt.NDArray[np.float64]
     y: npt.NDArray[np.int32]
@@ -90,12 +135,15 @@ class NodeData:
     may_triple: bool
 
     def generator(self) -> np.random.Generator:
-        """Random numbers that depend on the seed and the node's path alone, not on the order of growth."""
+        """Return a random number generator that depends only on the seed and the position of the node."""
         return np.random.default_rng([self.seed, self.path])
 
 
 class ProposingFamily(SplitFamily):
-    """Base class of split families written in Python: implement `propose`.
+    """Base class of split families written in Python: implement :meth:`~boscage.splits.ProposingFamily.propose`.
+
+    The library finds the best threshold for each proposed direction, compares the tests by the criterion, and keeps to
+    the limits and the order of growth. See :doc:`/extending`.
 
     Examples
     --------
@@ -116,7 +164,18 @@ class ProposingFamily(SplitFamily):
 
     @abstractmethod
     def propose(self, node: NodeData) -> Iterable[Sequence[LinearTest]]:
-        """Yield proposals for a node: one test each, or three (node, left child, right child) if ``may_triple``."""
+        """Yield the tests to try at a node.
+
+        Parameters
+        ----------
+        node : NodeData
+            The rows of the node.
+
+        Yields
+        ------
+        sequence of LinearTest
+            One test, or three (of the node, its left and its right child) if ``node.may_triple``.
+        """
 
     def grow(self, job: Job) -> Tree:
         """Grow a tree from the proposals."""

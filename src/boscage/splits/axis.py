@@ -38,7 +38,8 @@ class Axis(SplitFamily):
     --------
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.splits import Axis
-    >>> tree = TopDownTreeClassifier(splits=Axis(max_bins=32)).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "b"]
+    >>> tree = TopDownTreeClassifier(splits=Axis(max_bins=32)).fit(X, y)
     >>> print(tree.export_text(feature_names=["size"]))
     |--- size <= 0.50
     |   |--- class: a

@@ -29,7 +29,7 @@ class OC1(TimedFamily):
     n_jumps : int, default=5
         Random directions that may fail before a start ends, at least 0.
     order : {"sequential", "best", "random"}, default="sequential"
-        Which coefficient is moved next: one after the other, the one that gains most, or any.
+        Which coefficient is moved next: one after the other, the one that gains most, or a random one.
     time_limit : float or None, default=None
         Time limit in seconds, after which the remaining nodes get the best axis-parallel test, with a
         ConvergenceWarning.
@@ -47,8 +47,8 @@ class OC1(TimedFamily):
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.splits import OC1
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier(splits=OC1(n_restarts=5), max_leaf_nodes=3, random_state=0).fit(X, y)
-    >>> bool(tree.score(X, y) > 0.97)
+    >>> tree = TopDownTreeClassifier(OC1(n_restarts=5), max_leaf_nodes=3, random_state=0)
+    >>> bool(tree.fit(X, y).score(X, y) > 0.97)
     True
     """
 

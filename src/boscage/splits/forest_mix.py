@@ -84,7 +84,8 @@ class ForestMix(SplitFamily):
     >>> from boscage.datasets import load_dataset
     >>> wine = load_dataset("wine")
     >>> splits = ForestMix(axis_share=0.2, linear_features=4)
-    >>> forest = ForestClassifier(20, splits, oob_score=True, random_state=0).fit(wine.X, wine.y)
+    >>> forest = ForestClassifier(20, splits, oob_score=True, random_state=0)
+    >>> forest = forest.fit(wine.X, wine.y)
     >>> forest.oob_score_ > 0.95
     True
     """

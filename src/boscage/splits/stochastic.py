@@ -45,9 +45,9 @@ class StochasticLinear(SplitFamily):
     .. math:: w^* \propto c + \frac{a\cdot c}{1-\|a\|^2}\,a, \qquad c = b_1 - \rho_1 a,
 
     is exactly the best test; it decreases 4ρ(1−ρ) by 4(‖c‖² + (a·c)²/(1 − ‖a‖²)). More classes lead to an
-    eigenproblem as wide as there are classes, other criteria to a search over one angle (two classes) or over the
-    sphere of span(b_k). Squared error leads to the same formulas, with two classes for each output. If no limit is set,
-    growth stops at 64 leaves, or when a split lowers the potential by less than 1e-4 of that of the root.
+    eigenproblem of the size of the number of classes, other criteria to a search over one angle (two classes) or over
+    the sphere of span(b_k). Squared error leads to the same formulas, with two classes for each output. If no limit is
+    set, growth stops at 64 leaves, or when a split lowers the potential by less than 1e-4 of that of the root.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class StochasticLinear(SplitFamily):
     --------
     >>> from boscage import StochasticLinear, TopDownTreeClassifier
     >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 3.0], [3.0, 2.0]]
-    >>> tree = TopDownTreeClassifier(splits=StochasticLinear(), max_leaf_nodes=2).fit(X, [0, 0, 1, 1])
-    >>> tree.predict([[0.0, 0.0], [3.0, 3.0]])
+    >>> tree = TopDownTreeClassifier(splits=StochasticLinear(), max_leaf_nodes=2)
+    >>> tree.fit(X, [0, 0, 1, 1]).predict([[0.0, 0.0], [3.0, 3.0]])
     array([0, 1])
     """
 
@@ -265,7 +265,7 @@ def solve_split(
     epsilon: float = 0.1,
     criterion: Any = "gini",
 ) -> SplitSolution:
-    """Find the best stochastic linear test for weighted rows of norm at most 1: one node, nothing else.
+    """Find the best stochastic linear test of a single node, for weighted rows of norm at most 1.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def solve_split(
     search, epsilon
         As in `StochasticLinear`.
     criterion : str, Criterion or callable, default="gini"
-        The published searches know Gini only.
+        The criterion; the published searches support only Gini.
 
     Returns
     -------

@@ -106,8 +106,8 @@ class WeightedOblique(ObliqueFamily):
     >>> from sklearn.datasets import load_iris
     >>> from boscage import TopDownTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> tree = TopDownTreeClassifier(splits="oblique", max_leaf_nodes=3, random_state=0).fit(X, y)
-    >>> bool(tree.score(X, y) > 0.97)
+    >>> tree = TopDownTreeClassifier(splits="oblique", max_leaf_nodes=3, random_state=0)
+    >>> bool(tree.fit(X, y).score(X, y) > 0.97)
     True
     """
 

@@ -33,8 +33,8 @@ def potential_bound(
     criterion    sharp                                                printed (its recurrence solved)
     ============ ==================================================== =============================================
     gini         1 / (1/G₀ + 4γ² ln(t+1))                             1 / √(1/G₀² + γ² ln(t+1)/64)
-    entropy      H(q), ln((1−q)/q) = √(u₀² + 16γ² ln(t+1))            2^{1 − √(v₀² + γ² ln(t+1)/(6 ln 2))}
-    sqrt         G₀ (t+1)^{−(1 − √(1−4γ²))}                           G₀ exp(−γ² log₂(t+1)/32)
+    entropy      H(q), ln((1−q)/q) = √(u₀² + 16γ² ln(t+1))            2^(1 − √(v₀² + γ² ln(t+1)/(6 ln 2)))
+    sqrt         G₀ (t+1)^(−(1 − √(1−4γ²)))                           G₀ exp(−γ² log₂(t+1)/32)
     ============ ==================================================== =============================================
 
     Here u₀ belongs to G₀ as u to G, and v₀ = log₂(2/G₀). The error is at most G_t/2 (printed: G_t).
@@ -75,9 +75,9 @@ def splits_needed(criterion: Any, edge: float, error: float, *, form: str = "sha
     ============ ============================================= =====================================================
     criterion    sharp: ln(t+1) ≥                              printed (Theorems 1, 8-10): t ≥
     ============ ============================================= =====================================================
-    gini         (1/(2ε) − 1) / (4γ²)                          2^{c/(γε)²}, c = 64 / ln 2
-    entropy      u²/(16γ²), u = ln((1−q)/q), H(q) = 2ε         (1/ε)^{c log₂(1/ε)/γ²}, c = 18
-    sqrt         ln(1/(2ε)) / (1 − √(1−4γ²))                   (1/ε)^{32/γ²}
+    gini         (1/(2ε) − 1) / (4γ²)                          2^(c/(γε)²), c = 64 / ln 2
+    entropy      u²/(16γ²), u = ln((1−q)/q), H(q) = 2ε         (1/ε)^(c log₂(1/ε)/γ²), c = 18
+    sqrt         ln(1/(2ε)) / (1 − √(1−4γ²))                   (1/ε)^(32/γ²)
     ============ ============================================= =====================================================
 
     The paper leaves two constants c open; these are what its own recurrences give.
@@ -124,7 +124,7 @@ def splits_needed(criterion: Any, edge: float, error: float, *, form: str = "sha
 
 
 def effective_edge(criterion: Any, potential: npt.ArrayLike) -> float:
-    r"""Largest edge γ whose sharp curve stays above a measured potential: how strong the tests seem from its fall.
+    r"""Largest edge γ whose sharp bound is above a measured potential after every split.
 
     Parameters
     ----------
@@ -161,7 +161,17 @@ def effective_edge(criterion: Any, potential: npt.ArrayLike) -> float:
 
 
 def inverse_entropy(value: npt.ArrayLike) -> Floats:
-    r"""Return the q in [0, ½] of binary entropy H(q) = value, in bits.
+    r"""Return the q in [0, ½] whose binary entropy H(q), in bits, has a given value.
+
+    Parameters
+    ----------
+    value : array-like
+        Entropies, in [0, 1].
+
+    Returns
+    -------
+    ndarray
+        Of the shape of ``value``.
 
     Examples
     --------

@@ -35,8 +35,10 @@ def spread_of_children(edge: npt.ArrayLike, share: npt.ArrayLike, *, form: str =
     Examples
     --------
     >>> from boscage.theory import spread_of_children
-    >>> float(spread_of_children(0.5, 0.5)), float(spread_of_children(0.5, 0.5, form="printed"))
-    (0.25, 0.125)
+    >>> float(spread_of_children(0.5, 0.5))
+    0.25
+    >>> float(spread_of_children(0.5, 0.5, form="printed"))
+    0.125
     """
     gamma, product = _arguments(edge, share)
     result: Floats = (2.0 if is_sharp(form) else 1.0) * gamma * product
@@ -171,8 +173,10 @@ def promised_drop(criterion: Any, edge: npt.ArrayLike, share: npt.ArrayLike, *, 
     Examples
     --------
     >>> from boscage.theory import promised_drop
-    >>> float(promised_drop("gini", 0.5, 0.5)), float(promised_drop("modified_gini", 0.5, 0.5))
-    (1.0, nan)
+    >>> float(promised_drop("gini", 0.5, 0.5))
+    1.0
+    >>> float(promised_drop("modified_gini", 0.5, 0.5))
+    nan
     """
     part = resolve("criterion", criterion)
     bounds = {Gini: gini_drop, Entropy: entropy_drop, Sqrt: sqrt_drop}

@@ -27,9 +27,10 @@ EDGES = np.dtype(
 
 
 def edge(right: npt.ArrayLike, left: npt.ArrayLike) -> Floats:
-    """Edge of a test for class 1 from the class weights of its sides, arrays of shape (..., 2).
+    """Edge of a test, from the class weights of its sides: γ = (Pr(right | 1) − Pr(right | 0)) / 2.
 
-    γ = (Pr(right | 1) − Pr(right | 0)) / 2, the advantage over ½ where both classes have weight ½.
+    It is the difference between ½ and the error of the test, if both classes have the weight ½ and the test predicts
+    class 1 on the right.
 
     Parameters
     ----------
@@ -55,8 +56,9 @@ def node_edges(
 ) -> npt.NDArray[np.void]:  # fmt: skip
     """Edge, drop and promised drop of every test of a tree for two classes.
 
-    The theorems on top-down growing rest on one number: if every test has an edge of at least γ on its balanced
-    node, the potential falls as fast as the promised drops say. Here is what the tests really had.
+    The theorems on top-down growth depend on one number: if every test has an edge of at least γ on its balanced
+    node, each split lowers the potential by at least the promised drop. This function measures the edges and drops of
+    a fitted tree.
 
     Parameters
     ----------
@@ -72,7 +74,9 @@ def node_edges(
     Returns
     -------
     structured ndarray
-        One entry for each test with the fields of `EDGES`; edge and drops are NaN where a node has one class only.
+        One entry for each test: ``node`` (its number), ``weight`` (of the node, as a fraction of the total), ``share``
+        (of class 1 in the node), ``edge``, ``drop`` (of G in the node) and ``promised`` (the drop that the edge
+        guarantees). Edge and drops are NaN where a node has one class only.
 
     Examples
     --------

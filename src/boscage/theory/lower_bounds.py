@@ -30,7 +30,19 @@ CURVE = np.dtype([("splits", np.int64), ("potential", np.float64), ("error", np.
 
 
 def majority_rows(n: int) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """All 2ⁿ rows of n bits and their majority, n odd and at most 19.
+    """Return all 2ⁿ rows of n bits, labelled by their majority.
+
+    Parameters
+    ----------
+    n : int
+        Number of bits, odd and at most 19.
+
+    Returns
+    -------
+    X : ndarray of shape (2ⁿ, n)
+        The rows.
+    y : ndarray of int64 of shape (2ⁿ,)
+        1 where most bits are 1.
 
     Examples
     --------
@@ -46,21 +58,22 @@ def majority_rows(n: int) -> tuple[Floats, npt.NDArray[np.int64]]:
 
 
 def majority_curve(n: int, splits: int, criterion: Any = "sqrt") -> npt.NDArray[np.void]:
-    """Potential and error of the top-down tree for the majority of n bits, computed exactly.
+    """Potential and error of a top-down tree for the majority of n bits, computed exactly.
 
     Parameters
     ----------
     n : int
         Number of bits, odd.
     splits : int
-        How many splits to make at most.
+        Maximum number of splits.
     criterion : str or Criterion, default="sqrt"
         The criterion, normalised to G(½) = 1.
 
     Returns
     -------
     structured ndarray
-        Fields of `CURVE`; equal splits are taken in one step, and the last entry may come before ``splits``.
+        ``splits`` (made so far), ``potential`` and ``error``. Equal splits are made in one step, and the last entry may
+        have fewer than ``splits`` splits.
 
     Examples
     --------
@@ -86,9 +99,22 @@ def majority_curve(n: int, splits: int, criterion: Any = "sqrt") -> npt.NDArray[
 
 
 def weak_test_rows(edge: float) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Two rows ±2γ of class 1 and 0: a stochastic test w = 1, Pr(right) = (1 + w·x)/2, is the one weak test.
+    """Return two rows on which the best stochastic test has the edge γ: 2γ of class 1 and −2γ of class 0.
 
-    Fit them with ``StochasticLinear(scale=False, fit_intercept=False)``.
+    The test w = 1 sends a row right with probability (1 + x)/2. Fit the rows with
+    ``StochasticLinear(scale=False, fit_intercept=False)``.
+
+    Parameters
+    ----------
+    edge : float
+        γ, in (0, ½].
+
+    Returns
+    -------
+    X : ndarray of shape (2, 1)
+        The rows.
+    y : ndarray of int64 of shape (2,)
+        Their classes.
 
     Examples
     --------
@@ -101,21 +127,22 @@ def weak_test_rows(edge: float) -> tuple[Floats, npt.NDArray[np.int64]]:
 
 
 def weak_test_curve(edge: float, splits: int, criterion: Any = "sqrt") -> npt.NDArray[np.void]:
-    """Potential and error of the top-down tree over one weak test, computed exactly.
+    """Potential and error of a top-down tree that uses one weak test at every node, computed exactly.
 
     Parameters
     ----------
     edge : float
-        γ, in (0, ½): the test is right with probability ½ + γ, whatever the row.
+        γ, in (0, ½]: the test is right with probability ½ + γ, whatever the row.
     splits : int
-        How many splits to make at most.
+        Maximum number of splits.
     criterion : str or Criterion, default="sqrt"
         The criterion, normalised to G(½) = 1.
 
     Returns
     -------
     structured ndarray
-        Fields of `CURVE`; equal splits are taken in one step, and the last entry may come before ``splits``.
+        ``splits`` (made so far), ``potential`` and ``error``. Equal splits are made in one step, and the last entry may
+        have fewer than ``splits`` splits.
 
     Examples
     --------
@@ -140,10 +167,21 @@ def weak_test_curve(edge: float, splits: int, criterion: Any = "sqrt") -> npt.ND
 
 
 def weak_test_error(edge: float, depth: int) -> float:
-    """Error of the full tree of a depth over one weak test: the vote of so many tosses, ties by a fair coin.
+    """Error of a full tree that uses one weak test at every node: a majority vote of the tests on the path.
 
-    No tree of that depth does better, and as the vote's error is at least that of the best of 2^depth leaves, a tree
-    of error ε has a depth of order ln(1/ε)/γ².
+    Ties are decided at random. No tree of that depth over this test has a smaller error, so a tree of error ε has a
+    depth of order ln(1/ε)/γ².
+
+    Parameters
+    ----------
+    edge : float
+        γ, in (0, ½]: the test is right with probability ½ + γ, whatever the row.
+    depth : int
+        Depth of the tree, at least 0.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -14,14 +14,14 @@ _LARGEST_DEPTH = 14
 
 
 def margin_depth(margin: float, error: float) -> int:
-    """Depth that suffices for an expected error on a margin: ⌈2 ln(1/error) / margin²⌉.
+    """Depth at which a tree with the same test at every node reaches an error: ⌈2 ln(1/error) / margin²⌉.
 
     Parameters
     ----------
     margin : float
-        Least |w·x|, in (0, 1], for rows and w of norm at most 1.
+        Smallest |w·x|, in (0, 1], for rows and w of norm at most 1.
     error : float
-        Wanted chance that a drawn path ends in a leaf of the wrong class, in (0, 1).
+        Probability that a sampled path ends in a leaf of the wrong class, in (0, 1).
 
     References
     ----------
@@ -39,7 +39,7 @@ def margin_depth(margin: float, error: float) -> int:
 
 
 def binomial_margin(X: npt.ArrayLike, w: npt.ArrayLike, depth: int) -> Floats:
-    """Pr(class 1 | x) of the full tree of a depth with the test w everywhere: Pr(Bin(depth, (1 + w·x)/2) > depth/2).
+    """Probability of class 1 in the tree of :func:`margin_tree`: Pr(Bin(depth, (1 + w·x)/2) > depth/2).
 
     Parameters
     ----------
@@ -48,7 +48,11 @@ def binomial_margin(X: npt.ArrayLike, w: npt.ArrayLike, depth: int) -> Floats:
     w : array-like of shape (d,)
         The separator, of norm at most 1.
     depth : int
-        At least 1; no tree is built, so any depth will do.
+        Depth of the tree, at least 1. No tree is built, so it can be large.
+
+    Returns
+    -------
+    ndarray of shape (n,)
 
     Examples
     --------
@@ -62,14 +66,14 @@ def binomial_margin(X: npt.ArrayLike, w: npt.ArrayLike, depth: int) -> Floats:
 
 
 def margin_tree(w: npt.ArrayLike, depth: int) -> Tree:
-    """Build that full tree: leaf label 1 where right turns outnumber left.
+    """Build a full tree with the same stochastic test at every node; a leaf has class 1 if most steps to it go right.
 
     Parameters
     ----------
     w : array-like of shape (d,)
         The separator, of norm at most 1.
     depth : int
-        From 1 to 14: the tree has 2^depth leaves.
+        Depth of the tree, 1 to 14: it has 2^depth leaves.
 
     Returns
     -------

@@ -41,23 +41,24 @@ _SHOWN = 12  # rows of a report that are printed
 
 @dataclass(frozen=True, eq=False)
 class BoostingReport:
-    """The table that `boosting_report` makes.
+    """The splits of a tree next to the bounds of the theory, as returned by :func:`boosting_report`.
 
     Attributes
     ----------
     table : structured ndarray
-        One entry for each split with the fields of `REPORT`. ``edge`` is that of the test or of its negation;
-        ``drop`` and ``promised`` are those of the whole
-        potential (times the node's weight); ``promised_potential`` subtracts only the promised drops, so it is never
-        below ``potential``; ``bound`` is the theoretical curve at ``edge``.
+        One entry for each split, in the order of growth: ``split`` and ``node`` (numbers), ``weight`` (of the node, as
+        a fraction of the total), ``edge`` (of the test or of its negation), ``J``, ``balance`` and ``purity`` (see
+        :func:`separation`), ``drop`` and ``promised`` (the decrease of the whole potential, measured and guaranteed),
+        and after the split ``potential``, ``promised_potential`` (subtracts only the guaranteed drops, so it is never
+        below ``potential``), ``bound`` (the theoretical curve) and ``error`` (of the tree).
     criterion : str
         Name of the criterion.
     n_classes : int
-        K.
+        Number of classes.
     start : float
         Potential of the root.
     start_error : float
-        Error of the root as a leaf.
+        Error of a tree that is only the root.
     edge : float
         γ of the curve: the one given, or the smallest edge of the splits (J/2 for more than two classes).
     effective : float
@@ -77,7 +78,7 @@ class BoostingReport:
 
     @property
     def holds(self) -> bool:
-        """Whether no split dropped less than promised; true where nothing is promised."""
+        """Whether no split lowered the potential less than guaranteed; true where nothing is guaranteed."""
         promised = self.table["promised"]
         known = ~np.isnan(promised)
         drop: Floats = self.table["drop"]
@@ -85,7 +86,7 @@ class BoostingReport:
 
     @property
     def below_bound(self) -> bool:
-        """Whether the potential stayed under the curve: it must if every leaf had a test of that edge."""
+        """Whether the potential stayed under the curve; it must if every leaf had a test of that edge."""
         bound = self.table["bound"]
         known = ~np.isnan(bound)
         return bool((self.table["potential"][known] <= bound[known] + 1e-9).all())
@@ -175,7 +176,8 @@ def boosting_report(
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
     criterion : str or Criterion, optional
-        G. Default: the estimator's, or Gini for a tree. Nothing is promised for a criterion without a known bound.
+        The criterion G. Default: the estimator's, or Gini for a tree. Nothing is promised for a criterion without a
+        known bound.
     gamma : float, optional
         Edge of the theoretical curve. Default: the smallest that a split had.
     form : {"sharp", "printed"}, default="sharp"

@@ -34,7 +34,12 @@ _MULTICLASS: tuple[type[Criterion], ...] = (Gini, Entropy, ModifiedGini)
 
 
 def separation(right: npt.ArrayLike, left: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """J, balance and purity of tests from the class weights of their sides, arrays of shape (..., K).
+    """J, balance and purity of tests from the class weights of their sides.
+
+    Parameters
+    ----------
+    right, left : array-like of shape (..., K)
+        Class weights of the two sides.
 
     Returns
     -------
@@ -65,22 +70,24 @@ def node_separations(
     Parameters
     ----------
     model : Tree, or fitted estimator
-        Any family of tests, any number of classes. A `LOMTreeClassifier` needs the rows; its nodes come level by level.
+        Any family of tests, any number of classes. A :class:`~boscage.LOMTreeClassifier` needs the rows; its nodes are
+        listed level by level.
     X, y, sample_weight : array-like, optional
         Rows to measure on. Default: the training rows, from the numbers in the tree.
 
     Returns
     -------
     structured ndarray
-        One entry for each test with the fields of `SEPARATIONS`.
+        One entry for each test: ``node`` (its number), ``weight`` (of the node, as a fraction of the total), ``J``,
+        ``balance`` and ``purity``.
 
     Examples
     --------
     >>> from boscage import TopDownTreeClassifier
     >>> from boscage.theory import node_separations
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 2]
-    >>> tree = TopDownTreeClassifier(criterion="separation", growth="heaviest_first").fit(X, y)
-    >>> found = node_separations(tree)
+    >>> tree = TopDownTreeClassifier(criterion="separation", growth="heaviest_first")
+    >>> found = node_separations(tree.fit(X, y))
     >>> found["J"].tolist(), found["balance"].tolist(), found["purity"].tolist()
     ([1.0, 1.0], [0.5, 0.5], [0.0, 0.0])
     """
@@ -122,7 +129,12 @@ def _routers(model: LOMTreeClassifier, X: Any, y: Any, sample_weight: Any) -> tu
 
 
 def balance_bounds(J: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Give the interval of the balance of a test with objective J: ½(1 ± √(1 − J)), Lemma 3.
+    """Return the interval of the balance of a test with objective J: ½(1 ± √(1 − J)), Lemma 3.
+
+    Parameters
+    ----------
+    J : array-like
+        The objective, in [0, 1].
 
     Examples
     --------
@@ -139,11 +151,20 @@ def purity_bound(J: npt.ArrayLike, balance: npt.ArrayLike, *, form: str = "sharp
 
     Printed (Lemma 4): min{(2 − J)/(4b) − b, ½}. It is stated with β in place of b, which is false for β > ½.
 
+    Parameters
+    ----------
+    J, balance : array-like
+        Objective and balance β of the test, in [0, 1].
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
+
     Examples
     --------
     >>> from boscage.theory import purity_bound
-    >>> round(float(purity_bound(0.6, 0.4)), 3), round(float(purity_bound(0.6, 0.4, form="printed")), 3)
-    (0.225, 0.475)
+    >>> round(float(purity_bound(0.6, 0.4)), 3)
+    0.225
+    >>> round(float(purity_bound(0.6, 0.4, form="printed")), 3)
+    0.475
     """
     objective, beta = np.asarray(J, dtype=np.float64), np.asarray(balance, dtype=np.float64)
     small = np.minimum(beta, 1 - beta)
@@ -160,14 +181,23 @@ def concavity_modulus(criterion: Any, *, form: str = "sharp") -> float:
     r"""Modulus σ of strong concavity: the drop of a node is at least σ/2 · P(1−P) ‖π_right − π_left‖².
 
     The norm is l₁ for the entropy (σ = 1, Lemma 14) and l₂ for Gini (σ = 2, Lemma 16, an equality) and modified Gini:
-    2/C up to C = 2, then C² / (4(C−1)^{3/2}) (printed, Lemma 18: 2(C−2)²/C³, for C > 2 only).
+    2/C up to C = 2, then C² / (4(C−1)^(3/2)) (printed, Lemma 18: 2(C−2)²/C³, for C > 2 only).
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "modified_gini"} or Criterion
+        The criterion, in the units of the paper.
+    form : {"sharp", "printed"}, default="sharp"
+        Which form of the bound.
 
     Examples
     --------
     >>> from boscage import ModifiedGini
     >>> from boscage.theory import concavity_modulus
-    >>> round(concavity_modulus(ModifiedGini(C=3)), 3), round(concavity_modulus(ModifiedGini(C=3), form="printed"), 3)
-    (0.795, 0.074)
+    >>> round(concavity_modulus(ModifiedGini(C=3)), 3)
+    0.795
+    >>> round(concavity_modulus(ModifiedGini(C=3), form="printed"), 3)
+    0.074
     """
     kind, sharp = name_of(criterion, _MULTICLASS), is_sharp(form)
     if kind is not ModifiedGini:
@@ -221,15 +251,17 @@ def separation_drop(
     J, balance : array-like
         Objective and balance of the test.
     n_classes : int
-        K.
+        Number of classes K, at least 2.
     form : {"sharp", "printed"}, default="sharp"
         Which modulus σ of strong concavity; the two forms differ for modified Gini alone.
 
     Examples
     --------
     >>> from boscage.theory import separation_drop
-    >>> float(separation_drop("entropy", 1.0, 0.5, 10)), float(separation_drop("gini", 1.0, 0.5, 10))
-    (0.5, 0.1)
+    >>> float(separation_drop("entropy", 1.0, 0.5, 10))
+    0.5
+    >>> float(separation_drop("gini", 1.0, 0.5, 10))
+    0.1
     """
     objective, beta = np.asarray(J, dtype=np.float64), np.asarray(balance, dtype=np.float64)
     factor = concavity_modulus(criterion, form=form) / (1 if name_of(criterion, _MULTICLASS) is Entropy else n_classes)
@@ -296,6 +328,17 @@ def separation_potential(criterion: Any, edge: float, splits: npt.ArrayLike, n_c
     for entropy, Gini and modified Gini. A bound below the least value of the criterion says that the assumption
     cannot last that long.
 
+    Parameters
+    ----------
+    criterion : {"gini", "entropy", "modified_gini"} or Criterion
+        The criterion, in the units of the paper.
+    edge : float
+        γ, in (0, ½].
+    splits : array-like of int
+        t, not negative.
+    n_classes : int
+        Number of classes K, at least 2.
+
     Examples
     --------
     >>> from boscage.theory import separation_potential
@@ -314,7 +357,7 @@ def separation_splits_needed(
     r"""Count the splits of the heaviest leaf with J ≥ 2γ that suffice to bring the potential down to α: Theorems 6-8.
 
     Sharp: `separation_potential` solved for t, ln(t+1) ≥ (G₀ − α)/rate. Printed, with G₀ the largest potential:
-    t ≥ (2G₀/α)^{e}, e = 4(1−γ)² ln K/(γ² log₂ e) for the entropy, 2(1−γ)²(K−1)/(γ² log₂ e) for Gini and
+    t ≥ (2G₀/α)^e, e = 4(1−γ)² ln K/(γ² log₂ e) for the entropy, 2(1−γ)²(K−1)/(γ² log₂ e) for Gini and
     2(1−γ)² C³ K√(KC−1)/(γ²(C−2)² log₂ e) for modified Gini.
 
     Parameters
