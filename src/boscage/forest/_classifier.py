@@ -274,17 +274,16 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         wanted = super()._wants_out_of_bag()
         return wanted if self.calibrate is not True else wanted | {"calibrate": True}
 
-    def _needs_out_of_bag(self, bags: Bags) -> bool:
-        return super()._needs_out_of_bag(bags) or (bags.leaves_out and self._calibrates(bags))
+    def _needs_out_of_bag(self, bags: Sequence[Bags]) -> bool:
+        return super()._needs_out_of_bag(bags) or (any(own.leaves_out for own in bags) and self._calibrates(bags))
 
-    def _calibrates(self, bags: Bags) -> bool:
+    def _calibrates(self, bags: Sequence[Bags]) -> bool:
         if self.calibrate != "auto" or self.refit is not None:
             return self.calibrate is True
-        share = (1 - 1 / bags.rows) ** bags.draws if bags.bootstrap else 1 - bags.draws / bags.rows
-        rounding = 0.5 / bags.rows  # draws are a whole number of rows
-        return (share + rounding) * self.n_estimators >= _ENOUGH_TREES
+        rounding = 0.5 / bags[-1].rows  # draws are a whole number of rows
+        return sum(own.share_left_out + rounding for own in bags) >= _ENOUGH_TREES
 
-    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+    def _facts(self, means: Floats | None, data: Dataset, bags: Sequence[Bags]) -> dict[str, Any]:
         if means is None:
             return {"_exponent": 1.0}
         seen = ~np.isnan(means[:, 0])

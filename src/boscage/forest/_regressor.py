@@ -262,7 +262,7 @@ class ForestRegressor(Regressor, BaseForest):
     def _same_target(self, data: Dataset) -> bool:
         return self.n_outputs_ == data.n_outputs
 
-    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+    def _facts(self, means: Floats | None, data: Dataset, bags: Sequence[Bags]) -> dict[str, Any]:
         if means is None or self.oob_score is False:
             return {}
         seen = ~np.isnan(means[:, 0])

@@ -15,6 +15,7 @@ from boscage.base.numbers import check_number
 from boscage.base.whole_file import write_whole
 from boscage.engine.estimator import of_one_fit
 from boscage.engine.tree_views import one_row
+from boscage.forest._bags import Bags
 from boscage.model.importances import feature_importances
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
@@ -28,6 +29,7 @@ class ForestViews(ExportMethods):
     """What can be seen of a fitted forest."""
 
     trees_: ManyTrees
+    _bags: tuple[Bags, ...]
     _exponent: float
     _score_name: ClassVar[str]
 
@@ -338,7 +340,7 @@ class ForestViews(ExportMethods):
         return show_page(str(self.to_html(None, X, y, max_rows, title=title, max_trees=max_trees)), height)
 
     def _curve_if_known(self, X: Any, y: Any) -> Floats | None:
-        if X is None or y is None or np.shape(X)[0] != self.__dict__["_n_rows"]:
+        if X is None or y is None or np.shape(X)[0] != self._bags[-1].rows:
             return None
         try:
             return self.oob_curve(X, y)
