@@ -172,7 +172,9 @@ def test_a_partition_that_fails_is_named(client, data):
         on_dask.ForestClassifier(2, Axis(max_bins=8), max_depth=2).fit(broken, y)
 
 
-@pytest.mark.parametrize("kind", ["ForestClassifier", "ForestRegressor", "TopDownTreeClassifier", "TopDownTreeRegressor"])
+@pytest.mark.parametrize(
+    "kind", ["ForestClassifier", "ForestRegressor", "TopDownTreeClassifier", "TopDownTreeRegressor"]
+)
 def test_files_are_those_of_the_local_estimator(client, data, kind, tmp_path):
     X, y = data[0], data[1]
     few = {name: value for name, value in FEW.items() if "Forest" in kind or name != "n_estimators"}

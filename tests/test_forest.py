@@ -607,6 +607,8 @@ def test_a_tree_is_no_forest(tmp_path):
         ({"calibrate": True, "bootstrap": "bayesian"}, "calibrate=True cannot be combined with bootstrap='bayesian'"),
         ({"oob_score": True, "bootstrap": False}, "oob_score=True cannot be combined with bootstrap=False"),
         ({"calibrate": "no"}, "calibrate='no'"),
+        ({"calibrate": 1}, "calibrate=1"),
+        ({"oob_score": 0}, "oob_score=0"),
         ({"warm_start": 3}, "warm_start=3"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"max_depth": 0}, "max_depth=0"),
@@ -623,6 +625,19 @@ def test_bad_settings_leave_the_forest_as_it_was(wrong, message):
     with pytest.raises((ValueError, IncompatibleParts), match=message):
         forest.set_params(**wrong).fit(X, y)
     np.testing.assert_array_equal(before, forest.set_params(n_jobs=1, splits="axis").predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"bootstrap": True}, {"bootstrap": False}, {"oob_score": False}, {"calibrate": True}]
+)
+def test_flags_may_be_those_of_numpy(settings, tmp_path):
+    X, y = data()
+    forest = ForestClassifier(30, "axis", random_state=0, **settings).fit(X, y)
+    found = ForestClassifier(30, "axis", random_state=0, **{name: np.bool_(value) for name, value in settings.items()})
+    found.fit(X, y)
+    np.testing.assert_array_equal(found.predict_proba(X), forest.predict_proba(X))
+    assert hasattr(found, "oob_score_") == hasattr(forest, "oob_score_")
+    assert boscage.load(found.save(tmp_path / "forest.boscage")).get_params() == forest.get_params()
 
 
 def test_warm_start_refuses_what_does_not_fit():
@@ -737,6 +752,15 @@ def test_other_rows_than_those_of_the_fit_are_refused():
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_trees", [0, 2])
+def test_the_page_refuses_other_targets_than_rows(max_trees):
+    X, y = data()
+    forest = ForestClassifier(2, "axis", random_state=0).fit(X, y)
+    for rows in (5, len(y)):
+        with pytest.raises(ValueError, match=f"each of the {rows} rows"):
+            forest.to_html(X=X[:rows], y=y[:7], max_trees=max_trees)
 
 
 def test_the_page(tmp_path):

@@ -99,10 +99,12 @@ class TopDownEstimator(PartsByName, TreeEstimator):
 
     @property
     def trajectory_(self) -> npt.NDArray[np.void]:
-        """Potential and training error before any split and after each split; not available for a loaded model."""
+        """Potential and training error before any split and after each split; of the fit of one tree only."""
         tree = self._fitted()
         if "_impurity_unit" not in self.__dict__:
-            raise AttributeError("trajectory_ belongs to a fit: a loaded model does not have it.")
+            raise AttributeError(
+                "trajectory_ belongs to the fit of a single tree: a loaded model and a tree of a forest do not have it."
+            )
         return trajectory(tree, self._impurity_unit)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

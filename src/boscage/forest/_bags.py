@@ -13,19 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage.base.numbers import check_number
+from boscage.base.numbers import check_number, is_flag
 from boscage.data.validation import Dataset
 from boscage.data.weights import apply_class_weight, snap_weights
 
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.uint8]
 
-KINDS = (True, False, "bayesian")
-
 
 def check_bags(bootstrap: Any, max_samples: Any) -> None:
     """Refuse unknown ways of drawing rows, and what does not go together."""
-    if not any(bootstrap is kind or (isinstance(kind, str) and bootstrap == kind) for kind in KINDS):
+    if not is_flag(bootstrap) and not (isinstance(bootstrap, str) and bootstrap == "bayesian"):
         raise ValueError(f"bootstrap={bootstrap!r} is not allowed. Pass True, False or 'bayesian'.")
     if max_samples is None:
         return

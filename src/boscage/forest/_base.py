@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
 from boscage.base.component import PartsByName, resolve
-from boscage.base.numbers import check_number
+from boscage.base.numbers import check_number, is_flag
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.data.validation import Dataset, predict_data, publish
@@ -101,9 +101,9 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         check_number("n_estimators", self.n_estimators, "an integer >= 1", 1, whole=True)
         check_bags(self.bootstrap, self.max_samples)
         resolve("splits", self.splits, forest=True)
-        if self.oob_score not in (True, False) and not callable(self.oob_score):
+        if not is_flag(self.oob_score) and not callable(self.oob_score):
             raise ValueError(f"oob_score={self.oob_score!r} is not allowed. Pass True, False or a function.")
-        if self.warm_start not in (True, False):
+        if not is_flag(self.warm_start):
             raise ValueError(f"warm_start={self.warm_start!r} is not allowed. Pass True or False.")
 
     def _tree(self, **changed: Any) -> Any:
@@ -173,7 +173,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
 
     def _wants_out_of_bag(self) -> dict[str, Any]:
         """Return the parameters that need rows out of bag."""
-        return {"oob_score": self.oob_score} if self.oob_score is not False else {}
+        return {"oob_score": self.oob_score} if self.oob_score else {}
 
     def _check_out_of_bag(self, bags: Sequence[Bags]) -> None:
         for name, value in self._wants_out_of_bag().items():
@@ -226,7 +226,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
                 "oob_score=False and (of a classifier) calibrate=False, or warm_start=False to start anew."
             )
         means, count = find()
-        if self.oob_score is not False and not count.all():
+        if self.oob_score and not count.all():
             warnings.warn(
                 f"{int((count == 0).sum())} rows are in the bag of every tree and have no out-of-bag prediction. "
                 "Pass a larger n_estimators.",

@@ -303,9 +303,13 @@ class ForestViews(ExportMethods):
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
         heading = type(self).__name__ if title is None else title
         rows = None if X is None else self._rows(X)[1]
+        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
+        if shown is not None and len(shown.y) != shown.X.shape[0]:
+            raise ValueError(
+                f"y must have one target for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}."
+            )
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
-        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
             return text
