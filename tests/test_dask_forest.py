@@ -172,6 +172,19 @@ def test_a_partition_that_fails_is_named(client, data):
         on_dask.ForestClassifier(2, Axis(max_bins=8), max_depth=2).fit(broken, y)
 
 
+@pytest.mark.parametrize(
+    "kind", ["ForestClassifier", "ForestRegressor", "TopDownTreeClassifier", "TopDownTreeRegressor"]
+)
+def test_files_are_those_of_the_local_estimator(client, data, kind, tmp_path):
+    X, y = data[0], data[1]
+    few = {name: value for name, value in FEW.items() if "Forest" in kind or name != "n_estimators"}
+    model = getattr(on_dask, kind)(splits=Axis(max_bins=16), **few).fit(*collections([X, y], 4000))
+    loaded = boscage.load(model.save(tmp_path / "model.boscage"))
+    assert type(loaded) is getattr(boscage, kind)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.get_params() == model.to_local().get_params()
+
+
 def test_parameters_are_those_of_the_local_forest():
     for cluster, local in (
         (on_dask.ForestClassifier, boscage.ForestClassifier),

@@ -143,7 +143,7 @@ def test_a_tree_is_a_function_of_seed_and_number():
 def test_a_tree_of_a_forest_is_a_tree_of_its_bag():
     X, y = data()
     forest = ForestClassifier(3, "axis", max_features=None, random_state=5).fit(X, y)
-    bags = Bags(forest._seed, len(X), True, len(X))
+    bags = Bags(forest._bags[0].seed, len(X), True, len(X))
     for number, tree in enumerate(forest.trees_):
         weight = bags.counts(number)
         alone = TopDownTreeClassifier(criterion="entropy").fit(X, y, sample_weight=weight).tree_
@@ -261,7 +261,7 @@ def test_draws_are_uniform():
 
 
 def out_of_bag_by_hand(forest, X):
-    bags = Bags.of(forest._seed, len(X), forest.bootstrap, forest.max_samples)
+    bags = Bags.of(forest._bags[0].seed, len(X), forest.bootstrap, forest.max_samples)
     total, count = np.zeros((len(X), len(forest.classes_))), np.zeros(len(X))
     for number, tree in enumerate(forest.estimators_):
         drawn = bags.counts(number)
@@ -305,6 +305,33 @@ def test_rows_that_are_never_out_of_bag():
         forest = ForestClassifier(2, "axis", oob_score=True, random_state=0).fit(X, y)
     assert np.isnan(forest.oob_decision_function_).any()
     assert 0 < forest.oob_score_ < 1
+
+
+@pytest.mark.parametrize("second", [{"bootstrap": False, "max_samples": 0.3}, {"max_samples": 0.2}, {"max_depth": 3}])
+def test_trees_remember_which_rows_they_have_seen(second, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 5)), rng.integers(0, 2, 300)  # nothing to learn, much to remember
+    forest = ForestClassifier(40, "axis", warm_start=True, oob_score=True, random_state=0).fit(X, y)
+    curve = forest.oob_curve(X, y)
+    assert 0.4 < curve[-1] < 0.6
+    forest.set_params(**second)
+    np.testing.assert_array_equal(forest.oob_curve(X, y), curve)
+    forest.set_params(n_estimators=60).fit(X, y)
+    assert 0.4 < forest.oob_score_ < 0.6
+    np.testing.assert_array_equal(forest.oob_curve(X, y)[:40], curve)
+    again = boscage.load(forest.save(tmp_path / "forest.boscage"))
+    np.testing.assert_array_equal(again.oob_curve(X, y), forest.oob_curve(X, y))
+    assert again.save(tmp_path / "again").read_bytes() == (tmp_path / "forest.boscage").read_bytes()
+
+
+def test_trees_of_different_rows_have_no_out_of_bag_curve():
+    X, y = data()
+    forest = ForestClassifier(4, "axis", warm_start=True, random_state=0).fit(X[:100], y[:100])
+    forest.set_params(n_estimators=8).fit(X, y)
+    with pytest.raises(ValueError, match="must be the rows"):
+        forest.oob_curve(X, y)
+    with pytest.raises(ValueError, match=r"100 and 200 rows.*calibrate=False"):
+        forest.set_params(n_estimators=9, oob_score=True).fit(X, y)
 
 
 def test_a_fit_without_out_of_bag_forgets_that_of_an_earlier_one():
@@ -525,6 +552,13 @@ def test_inspect(tmp_path):
         {"oob_score": "high"},
         {"extra": 1},
         {"exponent": 1e300},
+        {"bags": None},
+        {"bags": [[1, 200, True, 200]]},
+        {"bags": [[3, 200, True, 200]]},
+        {"bags": [[2, 200, "yes", 200]]},
+        {"bags": [[2, 200, True, 0]]},
+        {"bags": [[2, 2**70, True, 2**70]]},
+        {"bags": [[2, 200, True]]},
     ],
 )
 def test_damaged_state_is_refused(wrong, tmp_path):
@@ -573,6 +607,8 @@ def test_a_tree_is_no_forest(tmp_path):
         ({"calibrate": True, "bootstrap": "bayesian"}, "calibrate=True cannot be combined with bootstrap='bayesian'"),
         ({"oob_score": True, "bootstrap": False}, "oob_score=True cannot be combined with bootstrap=False"),
         ({"calibrate": "no"}, "calibrate='no'"),
+        ({"calibrate": 1}, "calibrate=1"),
+        ({"oob_score": 0}, "oob_score=0"),
         ({"warm_start": 3}, "warm_start=3"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"max_depth": 0}, "max_depth=0"),
@@ -589,6 +625,19 @@ def test_bad_settings_leave_the_forest_as_it_was(wrong, message):
     with pytest.raises((ValueError, IncompatibleParts), match=message):
         forest.set_params(**wrong).fit(X, y)
     np.testing.assert_array_equal(before, forest.set_params(n_jobs=1, splits="axis").predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"bootstrap": True}, {"bootstrap": False}, {"oob_score": False}, {"calibrate": True}]
+)
+def test_flags_may_be_those_of_numpy(settings, tmp_path):
+    X, y = data()
+    forest = ForestClassifier(30, "axis", random_state=0, **settings).fit(X, y)
+    found = ForestClassifier(30, "axis", random_state=0, **{name: np.bool_(value) for name, value in settings.items()})
+    found.fit(X, y)
+    np.testing.assert_array_equal(found.predict_proba(X), forest.predict_proba(X))
+    assert hasattr(found, "oob_score_") == hasattr(forest, "oob_score_")
+    assert boscage.load(found.save(tmp_path / "forest.boscage")).get_params() == forest.get_params()
 
 
 def test_warm_start_refuses_what_does_not_fit():
@@ -703,6 +752,15 @@ def test_other_rows_than_those_of_the_fit_are_refused():
 
 
 # ---- the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_trees", [0, 2])
+def test_the_page_refuses_other_targets_than_rows(max_trees):
+    X, y = data()
+    forest = ForestClassifier(2, "axis", random_state=0).fit(X, y)
+    for rows in (5, len(y)):
+        with pytest.raises(ValueError, match=f"each of the {rows} rows"):
+            forest.to_html(X=X[:rows], y=y[:7], max_trees=max_trees)
 
 
 def test_the_page(tmp_path):

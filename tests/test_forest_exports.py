@@ -12,7 +12,7 @@ import test_to_c as c
 import test_to_javascript as js
 from boscage import TopDownTreeRegressor
 from boscage.export import export_model, to_c
-from boscage.forest import ForestClassifier
+from boscage.forest import ForestClassifier, ForestRegressor
 from strategies import random_tree
 
 IRIS = load_iris(return_X_y=True)
@@ -64,6 +64,22 @@ def test_onnx(asked):
     found = session.run(["label", "probabilities"], {"X": X})
     np.testing.assert_allclose(found[-1], expected, rtol=1e-10, atol=1e-13)
     np.testing.assert_array_equal(found[0], model.predict(X))
+
+
+def test_onnx_of_deep_trees_is_a_small_graph():
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 0] * X[:, 1]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 3] = rng.integers(0, 5, 300)
+    forest = ForestRegressor(8, categorical_features=[3], random_state=0).fit(X, y)
+    assert min(tree.max_depth for tree in forest.trees_) > 8
+    proto = forest.to_onnx()
+    assert len(proto.graph.node) < 25 * 8  # runtimes take long to load thousands of operators
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": X})[0], forest.predict(X), rtol=1e-10)
 
 
 def test_sql(asked, tmp_path):

@@ -34,7 +34,7 @@ def test_the_mean_of_the_trees(splits):
 def test_a_tree_of_a_forest_is_a_tree_of_its_bag():
     X, y = data()
     forest = ForestRegressor(2, "axis", max_features=None, random_state=5).fit(X, y)
-    bags = Bags(forest._seed, len(X), True, len(X))
+    bags = Bags(forest._bags[0].seed, len(X), True, len(X))
     for number, tree in enumerate(forest.trees_):
         assert TopDownTreeRegressor().fit(X, y, sample_weight=bags.counts(number)).tree_ == tree
 
@@ -58,7 +58,7 @@ def test_not_worse_than_a_random_forest():
 def test_out_of_bag():
     X, y = data()
     forest = ForestRegressor(30, oob_score=True, random_state=0).fit(X, y)
-    bags = Bags(forest._seed, len(X), True, len(X))
+    bags = Bags(forest._bags[0].seed, len(X), True, len(X))
     left_out = np.array([bags.counts(number) == 0 for number in range(30)])
     answers = np.array([tree.predict(X) for tree in forest.estimators_])
     wanted = (answers * left_out).sum(axis=0) / left_out.sum(axis=0)

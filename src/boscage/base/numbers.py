@@ -6,6 +6,8 @@ import math
 import numbers
 from typing import Any
 
+import numpy as np
+
 MOST = 2**31 - 1
 """The largest count that the core takes."""
 
@@ -20,6 +22,11 @@ def is_number(value: Any, *, whole: bool = False) -> bool:
         return math.isfinite(value)
     except OverflowError:  # an integer with more digits than a float can have
         return whole
+
+
+def is_flag(value: Any) -> bool:
+    """Whether the value is True or False, or NumPy's."""
+    return isinstance(value, (bool, np.bool_))
 
 
 def check_number(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any, ClassVar
 
 import dask
@@ -67,6 +68,22 @@ class OnCluster:
             if name in self.__dict__:
                 setattr(local, name, getattr(self, name))
         return local
+
+    def save(self: Any, path: str | Path) -> Path:
+        """Save the model as an estimator that does not need Dask.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write. If writing fails, an existing file is left unchanged.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        saved: Path = self._to_local().save(path)
+        return saved
 
     def _lazily(self: Any, method: str, X: Any, dtype: Any, width: tuple[int, ...]) -> Any:
         if not dask.is_dask_collection(X):

@@ -104,11 +104,13 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         A structured array with the fields ``node`` (the node that was split; −1 before any split), ``potential`` and
         ``error``. ``potential`` is the weighted mean impurity of the leaves, scaled to 1 for two equal classes; in
         regression, divided by the impurity of the root. ``error`` is the training error; in regression, the mean
-        impurity of the leaves. A loaded model has no trajectory.
+        impurity of the leaves. A loaded model and a tree of a forest have no trajectory.
         """
         tree = self._fitted()
         if "_impurity_unit" not in self.__dict__:
-            raise AttributeError("trajectory_ belongs to a fit: a loaded model does not have it.")
+            raise AttributeError(
+                "trajectory_ belongs to the fit of a single tree: a loaded model and a tree of a forest do not have it."
+            )
         return trajectory(tree, self._impurity_unit)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boscage import _core
-from boscage.base.numbers import check_number
+from boscage.base.numbers import check_number, is_flag
 from boscage.data.validation import Dataset
 from boscage.data.weights import apply_class_weight, snap_weights
 
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.uint8]
 
-KINDS = (True, False, "bayesian")
-
 
 def check_bags(bootstrap: Any, max_samples: Any) -> None:
     """Refuse unknown ways of drawing rows, and what does not go together."""
-    if not any(bootstrap is kind or (isinstance(kind, str) and bootstrap == kind) for kind in KINDS):
+    if not is_flag(bootstrap) and not (isinstance(bootstrap, str) and bootstrap == "bayesian"):
         raise ValueError(f"bootstrap={bootstrap!r} is not allowed. Pass True, False or 'bayesian'.")
     if max_samples is None:
         return
@@ -112,6 +112,11 @@ class Bags:
         """Whether trees leave rows out."""
         return self.bootstrap is True or (self.bootstrap is False and self.draws < self.rows)
 
+    @property
+    def share_left_out(self) -> float:
+        """Share of the rows that a tree leaves out, in the mean."""
+        return float((1 - 1 / self.rows) ** self.draws if self.bootstrap is True else 1 - self.draws / self.rows)
+
     def tree_seed(self, tree: int) -> int:
         """Seed of what a tree draws while it grows."""
         return self._seeds(tree)[0]
@@ -188,6 +193,27 @@ def out_of_bag_trees(bits: Bits, rows: int) -> npt.NDArray[np.int64]:
     for line in bits:
         found += np.unpackbits(line, count=rows, bitorder="little")
     return found
+
+
+def bags_to_json(bags: Sequence[Bags]) -> list[list[Any]]:
+    """Return the bags of the trees for a file: how many trees in a row have them, rows, bootstrap and draws."""
+    runs = groupby((own.rows, own.bootstrap, own.draws) for own in bags)
+    return [[len(list(run)), *facts] for facts, run in runs]
+
+
+def bags_from_json(runs: Any, seed: int, trees: int) -> tuple[Bags, ...]:
+    """Return the bags of the trees that a file tells of; raise ValueError where it makes no sense."""
+    bags: list[Bags] = []
+    for count, rows, bootstrap, draws in runs:
+        if any(type(number) is not int for number in (count, rows, draws)) or not 1 <= draws <= rows < 2**63:
+            raise ValueError("bags of a forest must be numbers of trees, rows and draws")
+        check_bags(bootstrap, None)
+        if not 1 <= count <= trees - len(bags):
+            raise ValueError("bags of a forest must be those of its trees")
+        bags += [Bags(seed, rows, bootstrap, draws)] * count
+    if len(bags) < trees:
+        raise ValueError("bags of a forest must be those of its trees")
+    return tuple(bags)
 
 
 def best_exponent(proba: Floats, y: npt.NDArray[Any], weight: Floats | None) -> float:

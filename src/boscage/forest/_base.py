@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
 from boscage.base.component import PartsByName, resolve
-from boscage.base.numbers import check_number
+from boscage.base.numbers import check_number, is_flag
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.data.validation import Dataset, predict_data, publish
@@ -26,7 +26,7 @@ from boscage.engine.finish import Finish, choose
 from boscage.engine.grow import Job, Limits
 from boscage.engine.top_down import seed_of
 from boscage.files import ModelState, save
-from boscage.forest._bags import Bags, check_bags
+from boscage.forest._bags import Bags, bags_from_json, bags_to_json, check_bags
 from boscage.forest._batches import ForestBatches
 from boscage.forest._grow import TreeGrower, grow_trees
 from boscage.forest._out_of_bag import OutOfBag, out_of_bag_means
@@ -62,6 +62,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
     ccp_alpha: float
     refit: Any
     class_weight: Any = None
+    _bags: tuple[Bags, ...]
     _exponent: float = 1.0
     _is_refit: bool = False
     _score_name: ClassVar[str]
@@ -77,13 +78,13 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         if refit is not None:
             refit.check_parts(job.splits, leaf, job.criterion)
         earlier = self._earlier(job)
-        seed = seed_of(self.random_state) if earlier is None else earlier.seed
-        bags = self._bags(seed, job.data)
+        seed = seed_of(self.random_state) if earlier is None else earlier.bags[0].seed
+        drawn = Bags.of(seed, job.data.X.shape[0], self.bootstrap, self.max_samples, balanced=self._is_balanced_by_bag)
+        bags, numbers = self._each_bag(drawn, earlier)
         self._check_out_of_bag(bags)
-        numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
         finish = choose(job, tree._grow, Finish(self.ccp_alpha, None, leaf, False))
         limits = tree._limits(job.data.X.shape[0], job.data.mass)
-        trees = grow_trees(TreeGrower(job, bags, finish, limits), numbers, n_threads(self.n_jobs), self.verbose)
+        trees = grow_trees(TreeGrower(job, drawn, finish, limits), numbers, n_threads(self.n_jobs), self.verbose)
 
         def one_leaf() -> Tree:
             grown: Tree = job.splits.grow(replace(job, limits=Limits(max_leaf_nodes=1), progress=None))
@@ -94,15 +95,15 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
             found = self._refitted(found, refit, job)
         facts = self._out_of_bag(bags, partial(out_of_bag_means, found, job.data.X, bags, self.n_jobs), job.data)
         facts |= self._kept_rows(found, job) | {"_is_refit": refit is not None}
-        self._publish(job.data, trees_=found, _seed=seed, _n_rows=job.data.X.shape[0], **facts)
+        self._publish(job.data, trees_=found, _bags=bags, **facts)
 
     def _check_settings(self) -> None:
         check_number("n_estimators", self.n_estimators, "an integer >= 1", 1, whole=True)
         check_bags(self.bootstrap, self.max_samples)
         resolve("splits", self.splits, forest=True)
-        if self.oob_score not in (True, False) and not callable(self.oob_score):
+        if not is_flag(self.oob_score) and not callable(self.oob_score):
             raise ValueError(f"oob_score={self.oob_score!r} is not allowed. Pass True, False or a function.")
-        if self.warm_start not in (True, False):
+        if not is_flag(self.warm_start):
             raise ValueError(f"warm_start={self.warm_start!r} is not allowed. Pass True or False.")
 
     def _tree(self, **changed: Any) -> Any:
@@ -120,9 +121,11 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         splits: Any = resolve("splits", self.splits)
         return splits.forest_max_features
 
-    def _bags(self, seed: int, data: Dataset) -> Bags:
-        balanced = self._is_balanced_by_bag
-        return Bags.of(seed, data.X.shape[0], self.bootstrap, self.max_samples, balanced=balanced)
+    def _each_bag(self, drawn: Bags, earlier: Any) -> tuple[tuple[Bags, ...], range]:
+        """Return the bags of all trees, those of an earlier fit first, and the numbers of the trees to grow."""
+        before = () if earlier is None else earlier.bags
+        numbers = range(len(before), self.n_estimators)
+        return (*before, *[drawn] * len(numbers)), numbers
 
     @property
     def _is_balanced_by_bag(self) -> bool:
@@ -154,7 +157,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
             raise ValueError(
                 "warm_start=True needs the columns and classes of the earlier fit. Pass warm_start=False to start anew."
             )
-        return SimpleNamespace(trees=trees, seed=self.__dict__["_seed"], rows=self.__dict__["_n_rows"])
+        return SimpleNamespace(trees=trees, bags=self._bags)
 
     def _refitted(self, trees: ManyTrees, refit: RefitLeaves, job: Job) -> ManyTrees:
         """Fit the leaves of all trees together, on all rows of the job."""
@@ -170,26 +173,26 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
 
     def _wants_out_of_bag(self) -> dict[str, Any]:
         """Return the parameters that need rows out of bag."""
-        return {"oob_score": self.oob_score} if self.oob_score is not False else {}
+        return {"oob_score": self.oob_score} if self.oob_score else {}
 
-    def _check_out_of_bag(self, bags: Bags) -> None:
+    def _check_out_of_bag(self, bags: Sequence[Bags]) -> None:
         for name, value in self._wants_out_of_bag().items():
             self._refuse_without_bags(bags, f"{name}={value!r} cannot be combined", is_refit=self.refit is not None)
 
-    def _refuse_without_bags(self, bags: Bags, what: str, *, is_refit: bool) -> None:
+    def _refuse_without_bags(self, bags: Sequence[Bags], what: str, *, is_refit: bool) -> None:
         if is_refit:
             raise ValueError(
                 f"{what} with refit={self.refit or 'leaves'!r}: the leaves of all trees are fitted to all rows, so "
                 "that none are out of bag. Pass refit=None, or compare on rows of your own."
             )
-        if not bags.leaves_out:
+        if not any(own.leaves_out for own in bags):
             raise ValueError(
                 f"{what} with bootstrap={self.bootstrap!r} and max_samples={self.max_samples!r}: every tree sees all "
                 "rows, so that none are out of bag. Pass bootstrap=True or max_samples=0.8."
             )
 
-    def _needs_out_of_bag(self, bags: Bags) -> bool:
-        return self.refit is None and bags.leaves_out and bool(self._wants_out_of_bag())
+    def _needs_out_of_bag(self, bags: Sequence[Bags]) -> bool:
+        return self.refit is None and any(own.leaves_out for own in bags) and bool(self._wants_out_of_bag())
 
     @staticmethod
     def _of_one_schema(trees: list[Tree], data: Dataset, earlier: Any, one_leaf: Callable[[], Tree]) -> ManyTrees:
@@ -204,7 +207,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
 
     def _out_of_bag(
         self,
-        bags: Bags,
+        bags: Sequence[Bags],
         find: Callable[[], tuple[Floats, Int64s]],
         data: Dataset,
         seen: dict[str, Any] | None = None,
@@ -215,13 +218,15 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         """
         if not self._needs_out_of_bag(bags):
             return self._facts(None, data, bags)
-        if "_n_rows" in self.__dict__ and self.warm_start and self.__dict__["_n_rows"] != bags.rows:
+        known = {own.rows for own in bags}
+        if len(known) > 1:
             raise ValueError(
-                f"warm_start=True with out-of-bag rows needs the rows of the earlier fit: it had "
-                f"{self.__dict__['_n_rows']} rows of positive weight, X has {bags.rows}."
+                f"warm_start=True with out-of-bag rows needs the rows of the earlier fit, but trees were grown on "
+                f"{' and '.join(map(str, sorted(known)))} rows of positive weight. Pass the same rows, or "
+                "oob_score=False and (of a classifier) calibrate=False, or warm_start=False to start anew."
             )
         means, count = find()
-        if self.oob_score is not False and not count.all():
+        if self.oob_score and not count.all():
             warnings.warn(
                 f"{int((count == 0).sum())} rows are in the bag of every tree and have no out-of-bag prediction. "
                 "Pass a larger n_estimators.",
@@ -234,7 +239,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         """Return what a fitted forest keeps of its rows, as attributes."""
         return {}
 
-    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+    def _facts(self, means: Floats | None, data: Dataset, bags: Sequence[Bags]) -> dict[str, Any]:
         """Return the fitted attributes that depend on the kind of target; ``means`` are out of bag, NaN where none."""
         raise NotImplementedError
 
@@ -333,8 +338,9 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
         check_is_fitted(self, "trees_")
         score = self.__dict__.get("oob_score_")
         meta: dict[str, Any] = {
-            "seed": int(self.__dict__["_seed"]),
-            "rows": int(self.__dict__["_n_rows"]),
+            "seed": int(self._bags[-1].seed),
+            "rows": int(self._bags[-1].rows),
+            "bags": bags_to_json(self._bags),
             "exponent": float(self._exponent),
             "oob_score": None if score is None or not np.isfinite(score) else float(score),
         }
@@ -346,7 +352,7 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
     def _restore_state(self, state: ModelState) -> None:
         meta = state.meta
         is_refit = meta.get("refit") is True
-        if meta.keys() != _STATE_KEYS | ({"refit"} if is_refit else set()):
+        if meta.keys() - {"bags"} != _STATE_KEYS | ({"refit"} if is_refit else set()):
             raise ValueError("the state of a forest must have " + ", ".join(sorted(_STATE_KEYS)))
         for name in ("seed", "rows"):
             if type(meta[name]) is not int or not 0 <= meta[name] < 2**63:
@@ -362,8 +368,12 @@ class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupp
             self.trees_ = ManyTrees(self.trees_.trees, geometric=True)
         if state.tensors:
             self._leaf_targets = LeafTargets.from_tensors(state.tensors, self.trees_, meta["rows"])
-        self._is_refit = is_refit
-        self._seed, self._n_rows, self._exponent = meta["seed"], meta["rows"], meta["exponent"]
+        if "bags" in meta:
+            self._bags = bags_from_json(meta["bags"], meta["seed"], len(self.trees_))
+        else:  # a file of an older version
+            drawn = Bags.of(meta["seed"], meta["rows"], self.bootstrap, self.max_samples)
+            self._bags = (drawn,) * len(self.trees_)
+        self._is_refit, self._exponent = is_refit, meta["exponent"]
         if meta["oob_score"] is not None:
             self.oob_score_ = meta["oob_score"]
 

@@ -60,10 +60,10 @@ class ForestBatches(BatchMethods):
         check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=tree._target))
         job: Job = tree._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
         earlier = forest._earlier(job)
-        seed = seed_of(self.random_state) if earlier is None else earlier.seed
-        bags = Bags.of(seed, passes.n_rows, self.bootstrap, self.max_samples)
+        seed = seed_of(self.random_state) if earlier is None else earlier.bags[0].seed
+        drawn = Bags.of(seed, passes.n_rows, self.bootstrap, self.max_samples)
+        bags, numbers = forest._each_bag(drawn, earlier)
         forest._check_out_of_bag(bags)
-        numbers = range(0 if earlier is None else len(earlier.trees), self.n_estimators)
         mass = float(passes.n_rows)
         if passes.is_weighted:
             mass = sum_value(passes.collect(Pass.of("row_facts")).total)
@@ -71,11 +71,11 @@ class ForestBatches(BatchMethods):
         finish = Finish(self.ccp_alpha, None, parts["leaf"], False)
 
         def grow(number: int, own: Any) -> Tree:
-            part = replace(job, seed=bags.tree_seed(number), threads=1, passes=own)
+            part = replace(job, seed=drawn.tree_seed(number), threads=1, passes=own)
             grown = parts["splits"].grow_in_passes(part, own, lambda weight: limits.for_share(weight / mass))
             return with_given_weights(finish(grown, part), job)
 
-        shared = self._shared_passes(passes, bags, numbers)
+        shared = self._shared_passes(passes, drawn, numbers)
         trees = shared.grow(grow)
 
         def one_leaf() -> Tree:
@@ -85,7 +85,7 @@ class ForestBatches(BatchMethods):
         found = forest._of_one_schema(trees, job.data, earlier, one_leaf)
         seen: dict[str, Any] = {}
         facts = forest._out_of_bag(bags, partial(_means, found, bags, shared, seen), job.data, seen)
-        facts |= {"_seed": seed, "_n_rows": passes.n_rows, "_is_refit": False, "reading_": passes.reading}
+        facts |= {"_bags": bags, "_is_refit": False, "reading_": passes.reading}
         forest._publish(job.data, trees_=found, **facts)
 
     def _shared_passes(self, passes: FitExecutor, bags: Bags, numbers: Sequence[int]) -> SharedPasses:
@@ -95,9 +95,9 @@ class ForestBatches(BatchMethods):
         return SharedPasses(passes, bags, numbers, n_threads(self.n_jobs))
 
 
-def _means(trees: ManyTrees, bags: Bags, shared: SharedPasses, seen: dict[str, Any]) -> tuple[Floats, Int64s]:
+def _means(trees: ManyTrees, bags: Sequence[Bags], shared: SharedPasses, seen: dict[str, Any]) -> tuple[Floats, Int64s]:
     """Return the mean prediction of the trees that have not seen a row and their number; y and weights in `seen`."""
-    plans = [bags.plan(number) for number in range(len(trees))]
+    plans = [own.plan(number) for number, own in enumerate(bags)]
     found = shared.by_rows(partial(_means_of_rows, trees, plans, shared.threads))
     means, count, y, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
     seen |= {"y": y, "weight": weight if len(weight) else None}

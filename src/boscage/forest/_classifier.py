@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from boscage.base.callbacks import fit_task, with_callbacks
+from boscage.base.numbers import is_flag
 from boscage.criteria import Criterion
 from boscage.data.validation import Dataset
 from boscage.engine.estimator import ClassCount, of_one_fit
@@ -267,7 +268,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.calibrate not in (True, False) and self.calibrate != "auto":
+        if not is_flag(self.calibrate) and not (isinstance(self.calibrate, str) and self.calibrate == "auto"):
             raise ValueError(f"calibrate={self.calibrate!r} is not allowed. Pass 'auto', True or False.")
 
     def _same_target(self, data: Dataset) -> bool:
@@ -275,19 +276,18 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
 
     def _wants_out_of_bag(self) -> dict[str, Any]:
         wanted = super()._wants_out_of_bag()
-        return wanted if self.calibrate is not True else wanted | {"calibrate": True}
+        return wanted | {"calibrate": True} if self.calibrate and self.calibrate != "auto" else wanted
 
-    def _needs_out_of_bag(self, bags: Bags) -> bool:
-        return super()._needs_out_of_bag(bags) or (bags.leaves_out and self._calibrates(bags))
+    def _needs_out_of_bag(self, bags: Sequence[Bags]) -> bool:
+        return super()._needs_out_of_bag(bags) or (any(own.leaves_out for own in bags) and self._calibrates(bags))
 
-    def _calibrates(self, bags: Bags) -> bool:
+    def _calibrates(self, bags: Sequence[Bags]) -> bool:
         if self.calibrate != "auto" or self.refit is not None:
-            return self.calibrate is True
-        share = (1 - 1 / bags.rows) ** bags.draws if bags.bootstrap else 1 - bags.draws / bags.rows
-        rounding = 0.5 / bags.rows  # draws are a whole number of rows
-        return (share + rounding) * self.n_estimators >= _ENOUGH_TREES
+            return self.calibrate != "auto" and bool(self.calibrate)
+        rounding = 0.5 / bags[-1].rows  # draws are a whole number of rows
+        return sum(own.share_left_out + rounding for own in bags) >= _ENOUGH_TREES
 
-    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
+    def _facts(self, means: Floats | None, data: Dataset, bags: Sequence[Bags]) -> dict[str, Any]:
         if means is None:
             return {"_exponent": 1.0}
         seen = ~np.isnan(means[:, 0])
@@ -296,7 +296,7 @@ class ForestClassifier(ClassCount, ClassifierMixin, BaseForest):  # type: ignore
         if self._calibrates(bags) and seen.any():
             exponent = best_exponent(means, data.y, data.weight)
         facts: dict[str, Any] = {"_exponent": exponent}
-        if self.oob_score is not False:
+        if self.oob_score:
             facts["oob_decision_function_"] = self._all_rows(sharpened(means, exponent), data)
             facts["oob_score_"] = self._score_of(means[seen], data, seen, weight)
         return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +26,7 @@ class OutOfBag:
     trees_: ManyTrees
     n_jobs: int | None
     _is_refit: bool
+    _bags: tuple[Bags, ...]
 
     def _tree(self, **changed: Any) -> Any:
         raise NotImplementedError
@@ -32,26 +34,24 @@ class OutOfBag:
     def _same_target(self, data: Dataset) -> bool:
         raise NotImplementedError
 
-    def _bags(self, seed: int, data: Dataset) -> Bags:
+    def _refuse_without_bags(self, bags: Sequence[Bags], what: str, *, is_refit: bool) -> None:
         raise NotImplementedError
 
-    def _refuse_without_bags(self, bags: Bags, what: str, *, is_refit: bool) -> None:
-        raise NotImplementedError
-
-    def _fitted_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Dataset, Bags, Bits]:
+    def _fitted_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Dataset, Bits]:
         """Return the data of the fit once more, and which rows are out of bag for which tree."""
         check_is_fitted(self, "trees_")
         job, _ = self._tree()._job(X, y, sample_weight, named=self)
         data, schema = job.data, self.trees_.schema
         same = replace(data.schema, spread=schema.spread) == schema and self._same_target(data)
-        if not same or data.X.shape[0] != self.__dict__["_n_rows"]:
+        if not same or any(own.rows != data.X.shape[0] for own in self._bags):
             raise ValueError(
                 f"X and y must be the rows that this {type(self).__name__} was fitted on, with the same columns and "
-                f"targets: {self.__dict__['_n_rows']} rows of positive weight."
+                f"targets: {self._bags[-1].rows} rows of positive weight."
             )
-        bags = self._bags(self.__dict__["_seed"], data)
-        self._refuse_without_bags(bags, "Importances and scores out of bag cannot be combined", is_refit=self._is_refit)
-        return data, bags, np.stack([bags.out_of_bag(number) for number in range(len(self.trees_))])
+        self._refuse_without_bags(
+            self._bags, "Importances and scores out of bag cannot be combined", is_refit=self._is_refit
+        )
+        return data, _out_of_bag_bits(self._bags)
 
     @of_one_fit
     def oob_curve(self, X: Any, y: Any, sample_weight: Any = None) -> Floats:
@@ -68,12 +68,13 @@ class OutOfBag:
             Accuracy, or R² for regression (or the score given by ``oob_score``), on the rows that are out of bag so
             far.
         """
-        data, bags, bits = self._fitted_rows(X, y, sample_weight)
-        total, count = np.zeros((bags.rows, self.trees_[0].n_outputs)), np.zeros(bags.rows, np.int64)
+        data, bits = self._fitted_rows(X, y, sample_weight)
+        rows = data.X.shape[0]
+        total, count = np.zeros((rows, self.trees_[0].n_outputs)), np.zeros(rows, np.int64)
         curve = np.empty(len(self.trees_))
         for number, tree in enumerate(self.trees_):
             total += ManyTrees([tree]).sums(data.X, bits[number : number + 1], self.n_jobs)
-            count += out_of_bag_trees(bits[number : number + 1], bags.rows)
+            count += out_of_bag_trees(bits[number : number + 1], rows)
             curve[number] = self._quality(total, count, data)
         return curve
 
@@ -109,15 +110,15 @@ class OutOfBag:
         True
         """
         check_number("n_repeats", n_repeats, "an integer >= 1", 1, whole=True)
-        data, bags, bits = self._fitted_rows(X, y, sample_weight)
+        data, bits = self._fitted_rows(X, y, sample_weight)
         draws = check_random_state(random_state)
-        count = out_of_bag_trees(bits, bags.rows)
+        count = out_of_bag_trees(bits, data.X.shape[0])
         before = self._quality(self.trees_.sums(data.X, bits, self.n_jobs), count, data)
         falls = np.zeros((data.X.shape[1], int(n_repeats)))
         shuffled = ShuffledColumns(data.X)
         for column in np.flatnonzero(_used_columns(self.trees_)):
             for turn in range(int(n_repeats)):
-                rows = shuffled.with_column(int(column), draws.permutation(bags.rows))
+                rows = shuffled.with_column(int(column), draws.permutation(data.X.shape[0]))
                 falls[column, turn] = before - self._quality(self.trees_.sums(rows, bits, self.n_jobs), count, data)
         return Bunch(importances=falls, importances_mean=falls.mean(axis=1), importances_std=falls.std(axis=1))
 
@@ -168,10 +169,16 @@ class ShuffledColumns:
         return self._rows
 
 
-def out_of_bag_means(trees: ManyTrees, X: Any, bags: Bags, n_jobs: int | None) -> tuple[Floats, npt.NDArray[np.int64]]:
+def _out_of_bag_bits(bags: Sequence[Bags]) -> Bits:
+    return np.stack([own.out_of_bag(number) for number, own in enumerate(bags)])
+
+
+def out_of_bag_means(
+    trees: ManyTrees, X: Any, bags: Sequence[Bags], n_jobs: int | None
+) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return the mean prediction of the trees that have not seen a row (NaN where all have), and how many these are."""
-    bits = np.stack([bags.out_of_bag(number) for number in range(len(trees))])
-    count = out_of_bag_trees(bits, bags.rows)
+    bits = _out_of_bag_bits(bags)
+    count = out_of_bag_trees(bits, X.shape[0])
     means: Floats = trees.sums(X, bits, n_jobs)
     with np.errstate(invalid="ignore"):
         means /= count[:, None]

@@ -265,8 +265,8 @@ class ForestRegressor(Regressor, BaseForest):
     def _same_target(self, data: Dataset) -> bool:
         return self.n_outputs_ == data.n_outputs
 
-    def _facts(self, means: Floats | None, data: Dataset, bags: Bags) -> dict[str, Any]:
-        if means is None or self.oob_score is False:
+    def _facts(self, means: Floats | None, data: Dataset, bags: Sequence[Bags]) -> dict[str, Any]:
+        if means is None or not self.oob_score:
             return {}
         seen = ~np.isnan(means[:, 0])
         found = _plain(means)

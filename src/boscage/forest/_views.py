@@ -15,6 +15,7 @@ from boscage.base.numbers import check_number
 from boscage.base.whole_file import write_whole
 from boscage.engine.estimator import of_one_fit
 from boscage.engine.tree_views import one_row
+from boscage.forest._bags import Bags
 from boscage.model.importances import feature_importances
 from boscage.model.many_trees import ManyTrees
 from boscage.show.exports import ExportMethods
@@ -28,6 +29,7 @@ class ForestViews(ExportMethods):
     """What can be seen of a fitted forest."""
 
     trees_: ManyTrees
+    _bags: tuple[Bags, ...]
     _exponent: float
     _score_name: ClassVar[str]
 
@@ -301,9 +303,13 @@ class ForestViews(ExportMethods):
         check_number("max_trees", max_trees, "an integer >= 0", 0, whole=True)
         heading = type(self).__name__ if title is None else title
         rows = None if X is None else self._rows(X)[1]
+        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
+        if shown is not None and len(shown.y) != shown.X.shape[0]:
+            raise ValueError(
+                f"y must have one target for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}."
+            )
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
-        shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
         if path is None:
             return text
@@ -338,7 +344,7 @@ class ForestViews(ExportMethods):
         return show_page(str(self.to_html(None, X, y, max_rows, title=title, max_trees=max_trees)), height)
 
     def _curve_if_known(self, X: Any, y: Any) -> Floats | None:
-        if X is None or y is None or np.shape(X)[0] != self.__dict__["_n_rows"]:
+        if X is None or y is None or np.shape(X)[0] != self._bags[-1].rows:
             return None
         try:
             return self.oob_curve(X, y)

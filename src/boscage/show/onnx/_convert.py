@@ -1,11 +1,12 @@
 """A model as an ONNX graph.
 
-A hard tree of axis and category tests is one tree-ensemble operator, which finds the number of the leaf; what the leaf
-predicts is then taken from a table, so it keeps all its digits. Other trees are made of plain operators. A hard tree
-is then walked level by level: each row holds the number of its node, tables give its test and its children, and a leaf
-is its own child. A soft tree computes all tests at once; the reach of a leaf is the product of the sides along its
-path, taken from a table of paths, level by level. Either way the graph grows with the depth only; the tables grow with
-the tree.
+A hard tree is one tree-ensemble operator, which finds the number of the leaf; what the leaf predicts is then taken from
+a table, so it keeps all its digits. Linear tests are computed before, by one product, and are then columns like others.
+A single tree of many linear tests is walked level by level instead, so that a row meets only the tests on its path:
+each row holds the number of its node, tables give its test and its children, and a leaf is its own child. A soft tree
+computes all tests at once; the reach of a leaf is the product of the sides along its path, taken from a table of paths,
+level by level. Walks and soft trees give graphs that grow with the depth. Runtimes load thousands of operators in time
+that grows with their square, so the trees of a forest are not walked.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from boscage.show.onnx._graph import GraphWriter
 from boscage.show.onnx._inputs import are_columns, write_inputs
 from boscage.tree import LINEAR, Floats, InputMap, Int64s, LeafModels, Tree
 
-_MANY_TESTS = 64  # beyond this a hard walk multiplies only with the weights it needs
+_MANY_TESTS = 64  # of a single tree: beyond this it is walked
 _DEEPEST = 1000  # runtimes build trees by recursion, and a walk adds operators to the graph with each level
 _MOST_LEAVES = 1 << 24  # numbers that the operator, which answers in float32, can tell apart
 _MOST_PATHS = 1 << 26  # numbers in the table of paths of a soft tree
@@ -87,7 +88,10 @@ def _average(graph: GraphWriter, model: Exported, rows: _Rows) -> str:
     for number, tree in enumerate(model.trees):
         _check_depth(tree)
         graph.prefix = f"tree_{number}_" if len(model.trees) > 1 else ""
-        found = _soft(graph, tree, rows.cast) if tree.is_soft and tree.n_leaves > 1 else _hard(graph, tree, rows)
+        if tree.is_soft and tree.n_leaves > 1:
+            found = _soft(graph, tree, rows.cast)
+        else:
+            found = _hard(graph, tree, rows, most_tests=_MANY_TESTS if len(model.trees) == 1 else tree.node_count)
         total = graph.op("Add", total, found) if total else found
     graph.prefix = ""
     mean = total if len(model.trees) == 1 else graph.op("Div", total, graph.number(float(len(model.trees))))
@@ -289,26 +293,25 @@ def _all_models(graph: GraphWriter, tree: Tree, plain: str) -> str:
 # Hard trees.
 
 
-def _hard(graph: GraphWriter, tree: Tree, rows: _Rows) -> str:
-    plain = "" if tree.leaf_models is None and not tree.weights.shape[0] else _plain(graph, tree, rows.cast)
-    if _suits_operator(tree):
-        return _leaf_output(graph, tree, _leaf_by_operator(graph, tree, *rows.narrow()), plain)
+def _hard(graph: GraphWriter, tree: Tree, rows: _Rows, *, most_tests: int) -> str:
+    n_tests = tree.weights.shape[0]
+    plain = "" if tree.leaf_models is None and not n_tests else _plain(graph, tree, rows.cast)
+    seen = _seen(graph, tree, plain) if n_tests else None
+    if 1 < tree.n_leaves <= _MOST_LEAVES and n_tests <= most_tests:
+        if seen is None:
+            leaf = _leaf_by_operator(graph, tree, *rows.narrow())
+        else:
+            columns = graph.op("Concat", rows.cast, _scores(graph, tree, seen), axis=1)
+            leaf = _leaf_by_operator(graph, tree, columns, graph.real)
+        return _leaf_output(graph, tree, leaf, plain)
     X = rows.cast
-    seen = _seen(graph, tree, plain) if tree.weights.shape[0] else None
-    scores = _scores(graph, tree, seen) if seen is not None and tree.weights.shape[0] <= _MANY_TESTS else None
     node = _root(graph, X)
     for _ in range(tree.max_depth):
-        right = _goes_right(graph, tree, X, seen, scores, node)
+        right = _goes_right(graph, tree, X, seen, node)
         left_child, right_child = (_children(graph, tree, side, node) for side in ("left", "right"))
         node = graph.op("Where", right, right_child, left_child)
     leaf = graph.gather(graph.constant("leaf_index", np.maximum(tree.leaf_index, 0)), node)
     return _leaf_output(graph, tree, leaf, plain)
-
-
-def _suits_operator(tree: Tree) -> bool:
-    """Whether the tree-ensemble operator can find the leaf: axis and category tests only."""
-    has_tests = tree.n_leaves > 1 and not (tree.feature == LINEAR).any()
-    return has_tests and tree.n_leaves <= _MOST_LEAVES
 
 
 def _leaf_by_operator(graph: GraphWriter, tree: Tree, X: str, real: np.dtype[Any]) -> str:
@@ -346,18 +349,21 @@ def _leaf_by_operator(graph: GraphWriter, tree: Tree, X: str, real: np.dtype[Any
 
 
 def _operator_nodes(tree: Tree) -> dict[str, npt.NDArray[Any]]:
-    """Nodes as the operator wants them; its true side is the left one.
+    """Nodes as the operator wants them; its true side is the left one. Linear tests are columns behind the others.
 
     A category test becomes a chain of tests for equality. It lists the categories of the side to which missing and
     unknown ones do not go; the nodes that continue a chain stand behind those of the tree.
     """
+    is_linear = tree.feature == LINEAR
     found = {
-        "featureids": np.maximum(tree.feature, 0).astype(np.int64),
+        "featureids": np.where(is_linear, tree.n_features + tree.linear_row, np.maximum(tree.feature, 0)).astype(
+            np.int64
+        ),
         "modes": np.where(tree.is_leaf, "LEAF", "BRANCH_LEQ").astype(object),
         "values": tree.threshold,
         "truenodeids": np.where(tree.is_leaf, 0, tree.children_left).astype(np.int64),
         "falsenodeids": np.where(tree.is_leaf, 0, tree.children_right).astype(np.int64),
-        "missing_value_tracks_true": (tree.missing_go_to_left & ~tree.is_leaf).astype(np.int64),
+        "missing_value_tracks_true": ((tree.missing_go_to_left & ~tree.is_leaf) | is_linear).astype(np.int64),
         "leaf": tree.leaf_index,
     }
     parts: dict[str, list[Any]] = {name: [array.copy()] for name, array in found.items()}
@@ -405,7 +411,7 @@ def _children(graph: GraphWriter, tree: Tree, side: str, node: str) -> str:
     return graph.gather(graph.constant(side, np.where(tree.is_leaf, itself, children)), node)
 
 
-def _goes_right(graph: GraphWriter, tree: Tree, X: str, seen: str | None, scores: str | None, node: str) -> str:
+def _goes_right(graph: GraphWriter, tree: Tree, X: str, seen: str | None, node: str) -> str:
     is_linear = tree.feature == LINEAR
     right = None
     if not is_linear[~tree.is_leaf].all():
@@ -413,7 +419,7 @@ def _goes_right(graph: GraphWriter, tree: Tree, X: str, seen: str | None, scores
     if seen is None:
         assert right is not None
         return right
-    linear = _linear_right(graph, tree, seen, scores, node)
+    linear = _linear_right(graph, tree, seen, node)
     if right is None:
         return linear
     return graph.choose(graph.gather(graph.constant("is_linear", is_linear), node), linear, right)
@@ -453,14 +459,11 @@ def _category_right(graph: GraphWriter, tree: Tree, x: str, node: str, missing_r
     return graph.choose(graph.gather(graph.constant("is_category", is_category), node), right, otherwise)
 
 
-def _linear_right(graph: GraphWriter, tree: Tree, seen: str, scores: str | None, node: str) -> str:
+def _linear_right(graph: GraphWriter, tree: Tree, seen: str, node: str) -> str:
     row = graph.gather(graph.constant("linear_row", np.maximum(tree.linear_row, 0).astype(np.int64)), node)
-    if scores is not None:
-        score = _pick(graph, scores, row)
-    else:
-        weights = graph.gather(graph.constant("weights", _dense(tree.weights)), row)
-        across = graph.constant("across", np.array([1], np.int64))
-        score = graph.op("ReduceSum", graph.op("Mul", weights, seen), across, keepdims=0)
+    weights = graph.gather(graph.constant("weights", _dense(tree.weights)), row)
+    across = graph.constant("across", np.array([1], np.int64))
+    score = graph.op("ReduceSum", graph.op("Mul", weights, seen), across, keepdims=0)
     return graph.op("Greater", score, _threshold(graph, tree, node))
 
 
