@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from boscage import IncompatibleParts, Polish, RidgeLeaf, TopDownTreeRegressor
 
@@ -61,6 +62,20 @@ def test_weights_are_repetitions(mode, rows, rng):
     times = rng.integers(1, 4, len(y))
     weighted = grown(Polish(mode, epochs=20), max_leaf_nodes=4).fit(X, y, sample_weight=times)
     repeated = grown(Polish(mode, epochs=20), max_leaf_nodes=4).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"leaf": RidgeLeaf(blend=0.2, refine=True)}, {"splits": "oblique", "polish": "soft"}]
+)
+def test_weights_of_small_numbers_are_repetitions(settings):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(60, 2))
+    y = 1.2 * np.exp(X[:, 0] + 0.3 * rng.normal(size=60))
+    times = np.where(y < 1.2, 4, 1)  # they move the mean of y, and so how far the largest is from it
+    tree = TopDownTreeRegressor(**settings, max_leaf_nodes=4, random_state=0)
+    weighted = clone(tree).fit(X, y, sample_weight=times)
+    repeated = clone(tree).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
 
 

@@ -247,9 +247,6 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         splits: Any = resolve("splits", given)
         tags.input_tags.allow_nan = splits.allows_missing
         tags.input_tags.sparse = splits.allows_sparse
-        if tags.regressor_tags is not None and "soft" in splits.provides:
-            # A mean over soft leaves stays near the mean of y, unless they are fitted jointly.
-            tags.regressor_tags.poor_score = getattr(self.leaf, "joint", False) is not True
         return tags
 
 

@@ -154,11 +154,11 @@ class RidgeLeaf(Leaf):
         """Grow a tree for linear leaves; its models are in place."""
         job.native_target()  # refuses what the criterion does not know
         rows = _Rows.of(job)
-        found = _core.grow_ridge_tree(rows.native(), self._settings(job), job.threads, job.progress)
+        found = _core.grow_ridge_tree(rows.native(), self._settings(job, rows), job.threads, job.progress)
         tree = _pruned(_grown(found, rows, job), found["cost"])
         return self._with_models(tree[0], found, tree[1], rows)
 
-    def _settings(self, job: Job) -> Any:
+    def _settings(self, job: Job, rows: _Rows) -> Any:
         limits, settings = job.limits, _core.RidgeSettings()
         settings.l2 = -1.0 if self.l2 == "auto" else float(self.l2)
         settings.max_leaves = min(limits.max_leaf_nodes or _MOST_LEAVES, 2**31 - 1)
@@ -168,8 +168,7 @@ class RidgeLeaf(Leaf):
         settings.min_rows = limits.min_samples_leaf
         settings.min_rows_split = limits.min_samples_split
         settings.min_weight = max(self.least_weight, limits.min_weight_leaf)
-        scale = power_of_two(job.data.y)
-        settings.min_gain = limits.min_drop / scale / scale
+        settings.min_gain = limits.min_drop / rows.scale / rows.scale
         settings.heaviest_first = job.growth.native() == "heaviest_first"
         return settings
 
@@ -206,7 +205,7 @@ class RidgeLeaf(Leaf):
             rows.native(),
             (tree.children_left, tree.children_right),
             leaf,
-            self._settings(job),
+            self._settings(job, rows),
             job.threads,
             job.progress,
         )
@@ -276,7 +275,7 @@ class _Rows:
             )
         weight = np.ones(len(data.y)) if data.weight is None else data.weight
         Y = data.y.reshape(len(data.y), -1)
-        scale = power_of_two(Y)
+        scale = power_of_two(Y, job.data.weight)
         share = weight / weight.sum()
         centre = (share @ (Y / scale)) * scale
         y = np.ascontiguousarray((Y / scale) - centre / scale)
