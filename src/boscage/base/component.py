@@ -72,7 +72,11 @@ WORDS: dict[str, Word] = {
     ),
 }
 
-_INSTEAD = {"criterion": "criterion='squared_error'", "polish": "polish=None"}
+_INSTEAD = {
+    "criterion": "criterion='squared_error'",
+    "leaf": "leaf='frequency', in regression leaf='constant'",
+    "polish": "polish=None",
+}
 
 # What a limit asks of the parts, when it is set.
 LIMIT_NEEDS: dict[str, frozenset[str]] = {
