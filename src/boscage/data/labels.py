@@ -143,7 +143,7 @@ def twin(owner: str, kind: str) -> str:
     from boscage import __all__ as names
 
     other = owner.replace("Regressor", kind).replace("Classifier", kind)
-    return other if other in names else f"TopDownTree{kind}"
+    return other if other != owner and other in names else f"TopDownTree{kind}"
 
 
 def _check_whole(labels: npt.NDArray[Any], owner: str) -> None:

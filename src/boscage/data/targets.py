@@ -52,6 +52,15 @@ def encode_numbers(y: Any, owner: str, *, several: bool = True) -> Floats:
     return numbers
 
 
+def numbers_for(y: Any, owner: str, outputs: int) -> Floats:
+    """Return a target for a fitted tree as float64 of shape (n, outputs)."""
+    numbers = encode_numbers(y, owner)
+    numbers = numbers.reshape(len(numbers), -1)
+    if numbers.shape[1] != outputs:
+        raise ValueError(f"y must have {outputs} outputs, got {numbers.shape[1]}.")
+    return numbers
+
+
 def power_of_two(y: Floats, weight: Floats | None = None) -> float:
     """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
     centre = y.mean(axis=0) / 4 if weight is None else np.average(y / 4, axis=0, weights=near_one(weight))
