@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boscage
 from boscage import ForestRegressor, IncompatibleParts, RidgeLeaf, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage.engine.estimator import TreeRegressor
 from boscage.export import dict_schema, export_text, to_sklearn
 from boscage.files import inspect
 from json_schema import faults
@@ -91,6 +92,13 @@ def test_a_regressor_in_the_eyes_of_scikit_learn(data):
     assert clone(model).get_params() == model.get_params()
     BaggingRegressor(model, n_estimators=2).fit(*data)
     assert not hasattr(fitted(data), "classes_")
+
+
+def test_a_regressor_without_parts_has_tags():
+    tags = TreeRegressor().__sklearn_tags__()
+    assert tags.target_tags.multi_output
+    assert not tags.target_tags.positive_only
+    assert not tags.regressor_tags.poor_score
 
 
 def test_several_outputs_are_vector_leaves(data):

@@ -250,8 +250,6 @@ class TreeClassifier(ClassCount, ClassifierMixin, TreeEstimator):  # type: ignor
 class Regressor(RegressorMixin):  # type: ignore[misc]
     """What every regressor shares."""
 
-    leaf: Any
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the coefficient of determination R²; for several outputs, their mean.
 
@@ -279,12 +277,12 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
         tags.target_tags.positive_only = getattr(criterion, "_least", (-np.inf, False))[0] >= 0
         # A mean over soft leaves stays near the mean of y, unless they are fitted jointly.
         is_soft = "soft" in getattr(splits, "provides", ())
-        tags.regressor_tags.poor_score = is_soft and getattr(self.leaf, "joint", False) is not True
+        tags.regressor_tags.poor_score = is_soft and getattr(getattr(self, "leaf", None), "joint", False) is not True
         return tags
 
     def _named(self, role: str) -> Any:
-        """Return a part, or None in a loaded model whose part could not be stored."""
-        given: object = getattr(self, role)
+        """Return a part; None without that parameter, and in a loaded model whose part could not be stored."""
+        given: object = getattr(self, role, None)
         return None if given is None else resolve(role, given, "numbers")
 
 
