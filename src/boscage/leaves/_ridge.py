@@ -11,12 +11,14 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
+from boscage.data.distinct import mean_row_weight
 from boscage.data.targets import MOST as _MOST
 from boscage.data.targets import power_of_two
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
 if TYPE_CHECKING:
+    from boscage.data.validation import Dataset
     from boscage.engine.grow import Job
     from boscage.tree import InputMap, Tree
 
@@ -282,7 +284,7 @@ class _Rows:
         Z: Floats = data.X.toarray() if sparse.issparse(data.X) else np.array(data.X, np.float64, order="C")
         Z = np.ascontiguousarray(Z, np.float64)
         if given is None:
-            offset, codes = _category_means(data.n_categories, Z, y[:, 0], weight)
+            offset, codes = _category_means(data, Z, y[:, 0], weight)
         else:
             offset, codes = given.code_offset, given.codes
             _put_codes(data.n_categories, Z, offset, codes)
@@ -369,14 +371,15 @@ def _put_codes(n_categories: npt.NDArray[np.int64], Z: Floats, offset: Any, code
 
 
 def _category_means(
-    n_categories: npt.NDArray[np.int64], Z: Floats, y: Floats, weight: Floats
+    data: Dataset, Z: Floats, y: Floats, weight: Floats
 ) -> tuple[npt.NDArray[np.int64] | None, Floats | None]:
-    """Put the mean of y, drawn towards that of all rows as by one more row, in place of categories."""
+    """Put the mean of y, drawn towards that of all rows as by one more row of mean weight, in place of categories."""
+    n_categories = data.n_categories
     if not n_categories.any():
         return None, None
     offset = np.where(n_categories > 0, np.cumsum(n_categories) - n_categories, -1)
     codes = np.zeros(int(n_categories.sum()))
-    one_row = weight.min()
+    one_row = mean_row_weight(data)
     for column in np.flatnonzero(n_categories):
         present = ~np.isnan(Z[:, column])
         cell, count = Z[present, column].astype(np.int64), int(n_categories[column])
