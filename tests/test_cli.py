@@ -397,7 +397,7 @@ def test_forests_are_shown_explained_and_exported(run, tmp_path, flowers):
     assert shown.stderr == "tree 2 of 3, numbered from 0\n"
     assert shown.stdout == forest.export_text(2) + "\n"
     assert run("show", "m").stdout == forest.export_text(0) + "\n"
-    assert "tree=3 is not allowed" in fails(run, "show", "m", "--tree", "3")
+    assert run("show", "m", "--tree", "3", code=1).stderr.startswith("error: tree=3 is not allowed")
     assert run("show", "m", "--html", "m.html").stderr.startswith("3 trees, ")
     assert json.loads(run("show", "m", "--json").stdout)["schema"] == "boscage-forest-1"
     assert ", the mean of 3 trees\n" in run("explain", "m", flowers, "--row", "150").stdout
@@ -601,6 +601,8 @@ def test_compare_recognises_a_numeric_target(run, tmp_path):
     assert "RMSE ± sd" in result.stdout
     assert "axis    squared_error" in " ".join(result.stdout.split()).replace("axis squared", "axis    squared")
     assert re.search("not run: .*online.*: for classification only", result.stdout)
+    message = fails(run, "compare", "t.csv", "-t", "price", "--criterion", "gini")
+    assert "criterion=Gini() is for classification, not for regression. Pass one of 'squared_error'" in message
 
 
 def test_compare_goes_on_after_an_interrupt(run, tmp_path, monkeypatch):

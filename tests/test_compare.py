@@ -520,6 +520,15 @@ def test_numbers_are_compared(metric, tmp_path):
     assert "for classification only" in text
 
 
+@pytest.mark.parametrize(
+    ("size", "shown"), [(1.66e-6, "1.66e-06 ± 1.92e-08"), (0.0166, "0.0166 ± 0.000192"), (1.66, "1.660 ± 0.019")]
+)
+def test_small_errors_are_shown_with_three_digits(size, shown):
+    errors = [size * (1 + 0.01 * sign) for sign in (-1, 1, -1, 1)]
+    result = Result("axis", "", {"rmse": errors}, [2] * 4, [1] * 4, [0.1] * 4, [0.1] * 4, metric="rmse")
+    assert [str(cell) for cell in comparison_table([result]).columns[2].cells] == [shown]
+
+
 def test_a_family_that_cannot_run_at_all_is_one_line_with_the_reason():
     listed = [contender for contender in top_down_contenders(numbers(), SMALL) if contender.unavailable]
     (only,) = [contender for contender in listed if contender.family == "co2"]

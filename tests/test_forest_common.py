@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from boscage import ForestClassifier, ForestRegressor
+from boscage import ForestClassifier, ForestRegressor, Gamma
 
 WEIGHTS = "rows are drawn uniformly and weights multiply: with a bootstrap, weight 2 is not the row twice"
 EXPECTED = {
@@ -29,6 +29,9 @@ def expected(estimator):
         ForestRegressor(5),
         ForestRegressor(5, "axis"),
         ForestRegressor(5, "axis", bootstrap=False),
+        ForestRegressor(2, "axis", Gamma()),
+        ForestRegressor(2, "axis", "absolute_error"),
+        ForestRegressor(2, "stochastic", max_leaf_nodes=4),
         ForestRegressor(4, refit="leaves", max_leaf_nodes=8),
     ],
     expected_failed_checks=expected,

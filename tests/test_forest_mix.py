@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_wine, make_classification
 
-from boscage import ForestMix, IncompatibleParts, TopDownTreeClassifier, WeightedOblique
+from boscage import ForestMix, IncompatibleParts, TopDownTreeClassifier, TopDownTreeRegressor, WeightedOblique
 from boscage.base.component import check_compatible, names, resolve
 from boscage.criteria._numbers import NumberCriterion
 from boscage.data.validation import fit_data
@@ -370,9 +370,13 @@ def test_a_bag_is_better_than_its_trees(rng):
 
 
 def test_a_single_tree_is_refused():
-    message = r"ForestMix\(\) cannot be combined with TopDownTreeClassifier: it needs a forest. Use ForestClassifier"
+    message = (
+        r"ForestMix\(\) cannot be combined with TopDownTree\w+: it needs a forest. Use Forest\w+ or ForestRegressor"
+    )
     with pytest.raises(IncompatibleParts, match=message):
         TopDownTreeClassifier(splits="mixed").fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(IncompatibleParts, match=message):
+        TopDownTreeRegressor(splits="mixed").fit([[0.0], [1.0]], [0, 1])
     assert "mixed" not in names("splits")
     assert "mixed" in names("splits", forest=True)
 

@@ -1,9 +1,11 @@
 """Leaves of numbers against slow, plain references: means, medians, shrinkage, ridge regressions, soft tests."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from boscage import Constant, Mean, Median, RidgeLeaf, TopDownTreeRegressor, _core
 from boscage.leaves._numbers import weighted_quantile
@@ -394,3 +396,13 @@ def test_soft_tree_that_misses_its_own_rows_is_not_kept():
     for blend in (0.1, 0.4, 0.8):
         soft = TopDownTreeRegressor(leaf=RidgeLeaf(blend=blend, refine=True)).fit(X, y)
         assert np.mean((soft.predict(X) - y) ** 2) <= 2 * error * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("leaf", [RidgeLeaf(blend=0), RidgeLeaf(blend=0.2, refine=False)])
+def test_rows_of_weight_two_are_rows_twice_for_categories_too(leaf, rng):
+    X = pd.DataFrame({"c": pd.Categorical(rng.choice(list("abcdefghijklmnopqrst"), 120)), "x": rng.normal(size=120)})
+    y = X["c"].cat.codes % 5 + rng.normal(size=120)
+    tree = TopDownTreeRegressor(leaf=leaf, max_leaf_nodes=4)
+    weighted = clone(tree).fit(X, y, sample_weight=np.full(120, 2.0))
+    repeated = clone(tree).fit(pd.concat([X, X]), pd.concat([y, y]))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)

@@ -221,7 +221,7 @@ def test_families_without_numbers_say_so():
     ("part", "remedy"),
     [
         ({"criterion": AbsoluteError()}, "criterion='squared_error'"),
-        ({"leaf": RidgeLeaf()}, "another leaf"),
+        ({"leaf": RidgeLeaf()}, "leaf='frequency', in regression leaf='constant'"),
         ({"polish": Polish()}, "polish=None"),
     ],
 )

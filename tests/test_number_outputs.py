@@ -9,7 +9,8 @@ from scipy import sparse
 from boscage import _core
 from boscage.model.predict import apply, predict_numbers
 from boscage.splits import OC1, StochasticLinear, WeightedOblique
-from number_jobs import grow_numbers
+from boscage.splits._oblique import category_codes
+from number_jobs import grow_numbers, number_data
 from test_number_batches import in_batches
 from test_number_growth import same as same_arrays
 
@@ -180,6 +181,16 @@ def test_gaps_and_categories(splits, rng):
     tree = grow_numbers(X, Y, n_categories=[5, 0, 0], splits=splits, limits={"max_leaf_nodes": 30})
     tree.check()
     assert np.mean((predict_numbers(tree, X) - Y) ** 2) < 0.35 * Y.var(axis=0).mean()
+
+
+def test_categories_of_opposite_outputs_have_one_order(rng):
+    X = np.column_stack([rng.integers(0, 6, 120), rng.normal(size=120)])
+    Y = np.exp(X[:, 1:]) * [1, -1, 0] + rng.normal(size=(120, 1)) * [0, 0, 1]
+    for _ in range(20):
+        times = rng.integers(1, 4, 120)
+        rows = np.repeat(np.arange(120), times)
+        weighted, repeated = number_data(X, Y, times, [6, 0]), number_data(X[rows], Y[rows], n_categories=[6, 0])
+        np.testing.assert_allclose(category_codes(weighted)[1], category_codes(repeated)[1], atol=1e-9)
 
 
 @pytest.mark.parametrize("splits", ["wodt", "oblique", "cart_lc", "hhcart", "stochastic"])

@@ -16,7 +16,8 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import boscage
-from boscage import IncompatibleParts, RidgeLeaf, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage import ForestRegressor, IncompatibleParts, RidgeLeaf, TopDownTreeClassifier, TopDownTreeRegressor
+from boscage.engine.estimator import TreeRegressor
 from boscage.export import dict_schema, export_text, to_sklearn
 from boscage.files import inspect
 from json_schema import faults
@@ -91,6 +92,13 @@ def test_a_regressor_in_the_eyes_of_scikit_learn(data):
     assert clone(model).get_params() == model.get_params()
     BaggingRegressor(model, n_estimators=2).fit(*data)
     assert not hasattr(fitted(data), "classes_")
+
+
+def test_a_regressor_without_parts_has_tags():
+    tags = TreeRegressor().__sklearn_tags__()
+    assert tags.target_tags.multi_output
+    assert not tags.target_tags.positive_only
+    assert not tags.regressor_tags.poor_score
 
 
 def test_several_outputs_are_vector_leaves(data):
@@ -271,6 +279,31 @@ def test_edits_count_numbers_again(data):
         model.edit().set_leaf(leaf, "high")
     with pytest.raises(ValueError, match="outputs"):
         model.edit(X, np.column_stack([y, y]))
+
+
+def test_leaves_refitted_to_the_same_rows_change_no_row(data):
+    X, y = data[0], np.exp(data[1] / 100)
+    tree = fitted((X, y), max_leaf_nodes=20)
+    assert len(tree.edit(X, y).refit_leaves().report.changed) == 0
+    assert len(tree.edit(X, y).set_leaf(int(tree.tree_.leaves[0]), 1.0).report.changed) > 0
+
+
+@pytest.mark.parametrize("model", [TopDownTreeRegressor(max_depth=2), ForestRegressor(2, max_depth=2)], ids=repr)
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan], "row 1 has no number"),
+        ([1.0, np.inf], "contains infinity"),
+        (["a", "b"], "For classes use TopDownTreeClassifier"),
+        ([[1.0, 2.0]] * 2, "y must have 1 outputs, got 2"),
+        ([1.0], "y must have one label for each of the 2 rows of X, got 1"),
+    ],
+)
+def test_a_page_says_what_is_wrong_with_y(model, y, message, data):
+    X, numbers = data
+    clone(model).fit(X, numbers).to_html(X=X[:2], y=[3, 4])
+    with pytest.raises(ValueError, match=message):
+        clone(model).fit(X, numbers).to_html(X=X[:2], y=y)
 
 
 def test_edits_of_linear_leaves_refit_them(bent):

@@ -133,9 +133,15 @@ def test_a_classifier_is_silent_about_classes(rng):
             TopDownTreeClassifier(max_depth=1).fit(X, y)
 
 
-def test_a_classifier_given_fractions_names_the_regressor():
-    with pytest.raises(ValueError, match=r"Unknown label type: continuous.*TopDownTreeRegressor"):
-        TopDownTreeClassifier().fit(X, [0.5, 1.5, 2.5, 3.5])
+@pytest.mark.parametrize("y", [[0.5, 1.5, 2.5, 3.5], [[0.5, 1.5], [2.5, 3.5]] * 2], ids=["fractions", "outputs"])
+@pytest.mark.parametrize(
+    ("model", "regressor"),
+    [(TopDownTreeClassifier(), "TopDownTreeRegressor"), (ForestClassifier(2), "ForestRegressor")],
+    ids=repr,
+)
+def test_a_classifier_given_numbers_names_the_regressor(model, regressor, y):
+    with pytest.raises(ValueError, match=f"Unknown label type: continuous.*{regressor}|outputs.*{regressor}"):
+        model.fit(X, y)
 
 
 def codes_in_chunks(values):

@@ -148,7 +148,7 @@ def test_refusals():
         to_sql(random_tree(0, "soft linear"))
     with pytest.raises(ValueError, match="to_sql cannot write linear leaves"):
         to_sql(random_tree(0, leaf="models"))
-    with pytest.raises(ValueError, match="table is needed: several trees"):
+    with pytest.raises(ValueError, match=r"table=None is not allowed: several trees.*Pass the name of a table"):
         to_sql([random_tree(0), random_tree(0)])
     with pytest.raises(ValueError, match="table must be the name of a table, got 3"):
         to_sql(random_tree(0), table=3)

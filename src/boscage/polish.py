@@ -128,6 +128,22 @@ class Polish(Component):
         if self.time_limit is not None:
             self._check_real("time_limit", low=0, open_low=True)
 
+    def check_numbers(self, criterion: Any, splits: Any) -> None:
+        """Refuse what a polish of numbers cannot do."""
+        if criterion.native()[0] != "squared_error":
+            raise IncompatibleParts(
+                f"polish={self!r} cannot be combined with criterion={criterion!r}: in regression it minimises the "
+                "squared error. Pass criterion='squared_error', or polish=None."
+            )
+        if "hard" not in splits.provides:
+            raise IncompatibleParts(
+                f"polish={self!r} cannot be combined with splits={splits!r}: in regression it refines hard tests. Pass "
+                "splits='oblique', or polish=None."
+            )
+        for name, without in (("dropout", 0.0), ("time_limit", None)):
+            if getattr(self, name) != without:
+                self._refuse(name, f"{without!r}: it is for classification, and y is numeric")
+
     def candidates(self) -> list[Polish | None]:
         """Return what is to be compared by validation: a single choice unless the mode is "auto"."""
         if self.mode != "auto":
@@ -172,15 +188,6 @@ class Polish(Component):
         from boscage.engine.recount import Rows, recount
         from boscage.leaves._refine import polished
 
-        if job.criterion.native()[0] != "squared_error" or grown.routing != "hard":
-            raise IncompatibleParts(
-                f"polish={self!r} refines hard trees of squared error, and this one has criterion={job.criterion!r} "
-                f"and routing={grown.routing!r}. Pass criterion='squared_error' and a family of hard linear tests, or "
-                "polish=None."
-            )
-        for name, without in (("dropout", 0.0), ("time_limit", None)):
-            if getattr(self, name) != without:
-                self._refuse(name, f"{without!r}: it is for classification, and y is numeric")
         slope = _FIRST_SLOPE if isinstance(self.slope, str) else float(self.slope)
         steps = None if isinstance(self.epochs, str) else int(self.epochs)
         found, values = polished(start, job, slope, steps, float(self.l2), harden=self.mode == "hard")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from boscage.base.callbacks import fit_task, with_callbacks
-from boscage.base.component import resolve
 from boscage.criteria import Criterion
 from boscage.engine.batch_fits import BatchFits
 from boscage.engine.estimator import TreeClassifier, TreeRegressor
@@ -355,12 +354,3 @@ class TopDownTreeRegressor(BatchFits, TreeRegressor):
         with fit_task(self, X, y, sample_weight):
             self._fit(X, y, sample_weight)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the chosen parts can take."""
-        tags = super().__sklearn_tags__()
-        given: object = self.criterion
-        criterion: Any = None if given is None else resolve("criterion", given, "numbers")
-        tags.target_tags.multi_output = getattr(criterion, "several_outputs", True)
-        tags.target_tags.positive_only = getattr(criterion, "_least", (-np.inf, False))[0] >= 0
-        return tags

@@ -67,10 +67,16 @@ WORDS: dict[str, Word] = {
     "two classes": Word("data", "two classes", "Use another search, or a one-vs-rest wrapper."),
     "complete rows": Word("data", "data without missing values", "Impute first, for example with SimpleImputer."),
     "rows": Word("executor", "all rows in memory", "Use fit, or pass {other}."),
-    "forest": Word("learner", "a forest", "Use ForestClassifier, or pass splits='axis' or splits='oblique'."),
+    "forest": Word(
+        "learner", "a forest", "Use ForestClassifier or ForestRegressor, or pass splits='axis' or splits='oblique'."
+    ),
 }
 
-_INSTEAD = {"criterion": "criterion='squared_error'", "polish": "polish=None"}
+_INSTEAD = {
+    "criterion": "criterion='squared_error'",
+    "leaf": "leaf='frequency', in regression leaf='constant'",
+    "polish": "polish=None",
+}
 
 # What a limit asks of the parts, when it is set.
 LIMIT_NEEDS: dict[str, frozenset[str]] = {
@@ -323,8 +329,6 @@ def data_fact(n_outputs: int, *, has_missing: bool = False, target: str = "class
     provides = {"class target" if is_classes else "numeric target"}
     if is_classes and n_outputs <= 2:
         provides.add("two classes")
-    if not is_classes and n_outputs == 1:
-        provides.add("one output")
     if not has_missing:
         provides.add("complete rows")
     missing = " with missing values" if has_missing else ""

@@ -54,6 +54,7 @@ def compare(
     significantly worse than the best. Writes compare.json, compare.png and compare.html, a page with the best tree of
     each family.
     """
+    from boscage.base.component import check_target, resolve
     from boscage.cli._long_runs import print_comparison, run_contenders, store_comparison
     from boscage.compare import METRICS, Settings, Task, contenders
     from boscage.compare._metrics import check_metric
@@ -63,6 +64,8 @@ def compare(
         raise typer.BadParameter(f"{metric!r} is not known; choose from {', '.join(METRICS)}", param_hint="--metric")
     rows = opt.read_training_data(data, target, cast("TaskKind | None", task), categorical=categorical, drop=drop)
     check_metric(metric, rows.task)
+    for name in criterion or ():
+        check_target("criterion", resolve("criterion", name), "numbers" if rows.task == "regression" else "classes")
     X, columns, categories = rows.coded()
     compared = Task(Path(data).stem, X, rows.y, columns, "", rows.feature_names, categories, rows.task)
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf, metric)

@@ -76,8 +76,9 @@ def show(
     elif as_json:
         opt.print_json(tree.to_dict())
     elif is_forest:
+        text = tree.export_text(number or 0)
         tell(f"tree {number or 0} of {len(tree.trees_)}, numbered from 0")
-        typer.echo(tree.export_text(number or 0).rstrip("\n"))
+        typer.echo(text.rstrip("\n"))
     else:
         typer.echo(str(tree.export_text()).rstrip("\n"))
 

@@ -122,7 +122,7 @@ def _row(result: Result, standing: Standing | None, others: list[str], span: tup
     star = "*" if standing.is_worse else ""
     p = "best" if standing.is_best else "" if standing.p is None else f"{standing.p:.3f}{star}"
     cells = [_cell(result.mean(what), number(result.mean(what), 1)) for what in ("leaves", "depth")]
-    cells.append(_cell(standing.behind, "" if standing.is_best else number(standing.behind)))
+    cells.append(_cell(standing.behind, "" if standing.is_best else number(standing.behind, beside=mean)))
     cells.append(_cell(1 if standing.is_best else standing.p, p))
     cells += [_cell(result.mean(what), seconds(result.mean(what))) for what in ("fit_seconds", "predict_seconds")]
     cells += [_cell(result.mean(name), number(result.mean(name))) for name in others]
@@ -156,7 +156,7 @@ def _interval(result: Result, standing: Standing, low: float, high: float) -> di
         return f"{4 + 192 * (min(max(value, low), high) - low) / (high - low):.1f}"
 
     mean, half = result.mean(result.metric) or 0.0, standing.half_width or 0.0
-    label = f"{number(mean - half)} to {number(mean + half)}"
+    label = f"{number(mean - half, beside=mean)} to {number(mean + half, beside=mean)}"
     return {"low": at(mean - half), "mean": at(mean), "high": at(mean + half), "label": label}
 
 

@@ -80,17 +80,21 @@ def _facts(result: Result) -> str:
     return f"{result.name}, {number(result.mean(result.metric))}{leaves}"
 
 
-def number(value: float | None, decimals: int = 3) -> str:
-    """Write a score with three decimals, or with three digits if it is large; a dash for nothing.
+def number(value: float | None, decimals: int = 3, beside: float | None = None) -> str:
+    """Write a score with three decimals, or with three digits if it is large or small; a dash for nothing.
+
+    ``beside`` is the score that a deviation or difference belongs to: it decides what is small.
 
     Examples
     --------
     >>> from boscage.compare._table import number
-    >>> number(0.91234), number(12345.678), number(None)
-    ('0.912', '12346', '-')
+    >>> number(0.91234), number(12345.678), number(0.00016612), number(0.0042, beside=0.9), number(None)
+    ('0.912', '12346', '0.000166', '0.004', '-')
     """
     if value is None:
         return "-"
+    if decimals == 3 and 0 < abs(value if beside is None else beside) < 0.1:
+        return f"{value:.3g}"
     if decimals == 3 and abs(value) >= 10:
         return f"{value:.{max(0, 3 - len(str(int(abs(value)))) + 1)}f}"
     return f"{value:.{decimals}f}"
@@ -117,9 +121,9 @@ def seconds(value: float | None) -> str:
 def _numbers(result: Result, is_worse: bool) -> list[str]:
     if result.error:
         return ["failed", *["-"] * 4]
-    sd = result.sd(result.metric)
+    mean, sd = result.mean(result.metric), result.sd(result.metric) or 0.0
     return [
-        f"{number(result.mean(result.metric))} ± {number(0.0 if sd is None else sd)}{'*' if is_worse else ''}",
+        f"{number(mean)} ± {number(sd, beside=mean)}{'*' if is_worse else ''}",
         number(result.mean("leaves"), 1),
         number(result.mean("depth"), 1),
         seconds(result.mean("fit_seconds")),

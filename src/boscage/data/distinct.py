@@ -53,6 +53,13 @@ def row_hashes(data: Dataset) -> Hashes:
     return hashes
 
 
+def mean_row_weight(data: Dataset) -> float:
+    """Mean weight of the distinct rows and their y: neither the unit of the weights nor repeated rows matter."""
+    y = np.ascontiguousarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
+    distinct = np.unique(np.column_stack([row_hashes(data), y.view(np.uint64)]), axis=0)
+    return data.mass / len(distinct)
+
+
 def distinct_rows(data: Dataset) -> Distinct:
     """Merge equal rows of equal class, adding their weights."""
     _, first, kind = np.unique(row_hashes(data), return_index=True, return_inverse=True)

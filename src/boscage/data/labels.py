@@ -17,7 +17,7 @@ Int32s = npt.NDArray[np.int32]
 _DROP = "Drop such rows first."
 _MULTI_OUTPUT = (
     "y has shape {shape}: several outputs are not supported. Pass one label per row, shape (n_samples,), "
-    "or wrap the tree in sklearn.multioutput.MultiOutputClassifier."
+    "or wrap {owner} in sklearn.multioutput.MultiOutputClassifier; for numbers use {twin}."
 )
 
 
@@ -53,7 +53,7 @@ def encode_labels(y: Any, owner: str) -> tuple[Int32s, npt.NDArray[Any]]:
         labels = _from_objects(labels)
         kind = labels.dtype.kind
     if kind == "f":
-        _check_whole(labels)
+        _check_whole(labels, owner)
     if kind in "mM" and np.isnat(labels).any():
         raise ValueError(f"Input y contains NaT: row {int(np.isnat(labels).argmax())} has no label. {_DROP}")
     if kind in "biu":
@@ -101,7 +101,9 @@ def _one_dimensional(y: Any, owner: str) -> npt.NDArray[Any]:
     except ValueError:
         raise ValueError("Unknown label type: y mixes sequences and single labels. Pass one label per row.") from None
     if len(shape) != 1:
-        raise ValueError(_MULTI_OUTPUT.format(shape=shape) if len(shape) > 1 else f"y={y!r} is not a list of labels.")
+        if len(shape) < 2:
+            raise ValueError(f"y={y!r} is not a list of labels.")
+        raise ValueError(_MULTI_OUTPUT.format(shape=shape, owner=owner, twin=twin(owner, "Regressor")))
     column: npt.NDArray[Any] = column_or_1d(y, dtype=None)
     return column
 
@@ -136,7 +138,15 @@ def _kind(label: object) -> str:
     return "number" if isinstance(label, (int, float, np.integer, np.floating)) else "other"
 
 
-def _check_whole(labels: npt.NDArray[Any]) -> None:
+def twin(owner: str, kind: str) -> str:
+    """Return the name of the estimator for the other kind of target: "Classifier" or "Regressor"."""
+    from boscage import __all__ as names
+
+    other = owner.replace("Regressor", kind).replace("Classifier", kind)
+    return other if other != owner and other in names else f"TopDownTree{kind}"
+
+
+def _check_whole(labels: npt.NDArray[Any], owner: str) -> None:
     if not np.isfinite(labels).all():
         what = "NaN" if np.isnan(labels).any() else "infinity"
         raise ValueError(f"Input y contains {what}. Drop or repair such rows first.")
@@ -146,7 +156,7 @@ def _check_whole(labels: npt.NDArray[Any]) -> None:
         raise ValueError(
             f"Unknown label type: continuous. y holds {value!s}: a classifier needs discrete classes. "
             "Pass integers or strings, for example after cutting y into bins; for regression use "
-            "TopDownTreeRegressor."
+            f"{twin(owner, 'Regressor')}."
         )
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
 
-from boscage.data.labels import without_codes
+from boscage.data.labels import twin, without_codes
 from boscage.data.weights import check_sample_weight, near_one
 
 Floats = npt.NDArray[np.float64]
@@ -52,9 +52,19 @@ def encode_numbers(y: Any, owner: str, *, several: bool = True) -> Floats:
     return numbers
 
 
-def power_of_two(y: Floats) -> float:
+def numbers_for(y: Any, owner: str, outputs: int) -> Floats:
+    """Return a target for a fitted tree as float64 of shape (n, outputs)."""
+    numbers = encode_numbers(y, owner)
+    numbers = numbers.reshape(len(numbers), -1)
+    if numbers.shape[1] != outputs:
+        raise ValueError(f"y must have {outputs} outputs, got {numbers.shape[1]}.")
+    return numbers
+
+
+def power_of_two(y: Floats, weight: Floats | None = None) -> float:
     """Power of two that brings y near 1; adding and multiplying by it changes no digit."""
-    most = float(np.abs(y / 4 - y.mean(axis=0) / 4).max()) if len(y) else 0.0
+    centre = y.mean(axis=0) / 4 if weight is None else np.average(y / 4, axis=0, weights=near_one(weight))
+    most = float(np.abs(y / 4 - centre).max()) if len(y) else 0.0
     return float(np.ldexp(1.0, int(np.frexp(most)[1]) + 2)) if most > 0 else 1.0
 
 
@@ -95,7 +105,7 @@ def _as_floats(array: npt.NDArray[Any], owner: str) -> Floats:
 
 def _text_message(first: str, owner: str) -> str:
     return (
-        f"y holds text{first}: {owner} needs numbers. For classes use {_twin(owner, 'Classifier')}; "
+        f"y holds text{first}: {owner} needs numbers. For classes use {twin(owner, 'Classifier')}; "
         "numbers written as text become floats with np.asarray(y, dtype=float)."
     )
 
@@ -155,7 +165,7 @@ def warn_if_numbers(classes: npt.NDArray[Any], n_rows: int, owner: str) -> None:
         return
     warnings.warn(
         f"y holds {len(classes):,} distinct floats in {n_rows:,} rows, each of which becomes a class. For regression "
-        f"use {_twin(owner, 'Regressor')}; for classification pass integers or strings.",
+        f"use {twin(owner, 'Regressor')}; for classification pass integers or strings.",
         UserWarning,
         stacklevel=_outside(),
     )
@@ -167,11 +177,3 @@ def _outside() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in ("boscage", "sklearn"):
         level, frame = level + 1, frame.f_back
     return level
-
-
-def _twin(owner: str, kind: str) -> str:
-    """Return the name of the estimator for the other kind of target."""
-    from boscage import __all__ as names
-
-    twin = owner.replace("Regressor", kind).replace("Classifier", kind)
-    return twin if twin in names else f"TopDownTree{kind}"

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
+from boscage.base.component import resolve
 from boscage.data.targets import r2
 from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.tree_views import TreeViews, of_one_fit
@@ -267,6 +268,22 @@ class Regressor(RegressorMixin):  # type: ignore[misc]
             At most 1; 0 for predicting the mean.
         """
         return r2(y, self.predict(X), sample_weight, type(self).__name__)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the chosen parts can take."""
+        tags = super().__sklearn_tags__()
+        criterion, splits, leaf = (self._named(role) for role in ("criterion", "splits", "leaf"))
+        tags.target_tags.multi_output = getattr(criterion, "several_outputs", True)
+        tags.target_tags.positive_only = getattr(criterion, "_least", (-np.inf, False))[0] >= 0
+        # A mean over soft leaves stays near the mean of y, unless they are fitted jointly.
+        is_soft = "soft" in getattr(splits, "provides", ())
+        tags.regressor_tags.poor_score = is_soft and not getattr(leaf, "joint", False)
+        return tags
+
+    def _named(self, role: str) -> Any:
+        """Return a part; None without that parameter, and in a loaded model whose part could not be stored."""
+        given: object = getattr(self, role, None)
+        return None if given is None else resolve(role, given, "numbers")
 
 
 class TreeRegressor(Regressor, TreeEstimator):

@@ -171,7 +171,7 @@ def job_of(owner: Any, tree: Tree, classes: npt.NDArray[Any] | None, rows: Rows)
 
 def checked_rows(owner: Any, tree: Tree, classes: npt.NDArray[Any] | None, X: Any, y: Any, sample_weight: Any) -> Rows:
     """Check rows, labels and weights; labels become class codes. Without classes y holds numbers."""
-    from boscage.data.targets import encode_numbers
+    from boscage.data.targets import numbers_for
     from boscage.data.weights import check_sample_weight
 
     if y is None:
@@ -182,10 +182,7 @@ def checked_rows(owner: Any, tree: Tree, classes: npt.NDArray[Any] | None, X: An
         rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
     codes: npt.NDArray[Any]
     if classes is None:
-        codes = encode_numbers(y, "Tree" if owner is None else type(owner).__name__)
-        codes = codes.reshape(len(codes), -1)
-        if codes.shape[1] != tree.n_outputs:
-            raise ValueError(f"y must have {tree.n_outputs} outputs, got {codes.shape[1]}.")
+        codes = numbers_for(y, "Tree" if owner is None else type(owner).__name__, tree.n_outputs)
     else:
         codes = _codes(y, classes)
     if len(codes) != rows.shape[0]:

@@ -135,7 +135,9 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         parts: dict[str, Any] = {role: resolve(role, getattr(self, role), self._target) for role in roles}
         for role in ("criterion", "leaf"):
             check_target(role, parts[role], self._target)
-        parts["polish"] = polish_part(self.polish)
+        polish = parts["polish"] = polish_part(self.polish)
+        if polish is not None and self._target == "numbers":
+            polish.check_numbers(parts["criterion"], parts["splits"])
         fact = None if executor is None else Fact(executor)
         learner = Fact(type(self).__name__, frozenset({"forest"} if forest else ()))
         limits = {"max_leaf_nodes": self.max_leaf_nodes, "max_features": self.max_features}
@@ -255,10 +257,6 @@ class TopDownEstimator(PartsByName, TreeEstimator):
         splits: Any = resolve("splits", given)
         tags.input_tags.allow_nan = splits.allows_missing
         tags.input_tags.sparse = splits.allows_sparse
-        if tags.regressor_tags is not None and "soft" in splits.provides:
-            # A mean over soft leaves stays near the mean of y, unless they are fitted jointly.
-            leaf: Any = resolve("leaf", self.leaf, self._target)
-            tags.regressor_tags.poor_score = not getattr(leaf, "joint", False)
         return tags
 
 

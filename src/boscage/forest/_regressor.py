@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import fit_task, with_callbacks
-from boscage.base.component import resolve
 from boscage.base.numbers import check_number
 from boscage.criteria import Criterion
 from boscage.data.targets import r2
@@ -283,15 +282,6 @@ class ForestRegressor(Regressor, BaseForest):
         if len(y_true) < 2:
             return float("nan")
         return r2(y_true, y_pred, weight, type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the chosen parts can take."""
-        tags = super().__sklearn_tags__()
-        given: object = self.criterion
-        criterion: Any = None if given is None else resolve("criterion", given, "numbers")
-        tags.target_tags.multi_output = criterion is not None and "one output" not in criterion.needs
-        tags.target_tags.single_output = True
-        return tags
 
 
 def _levels(quantiles: Any) -> Floats:

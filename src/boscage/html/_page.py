@@ -14,6 +14,7 @@ from scipy import sparse
 from boscage.base.colors import class_colors, hex_color
 from boscage.base.whole_file import write_whole
 from boscage.data.column_facts import column_ranges
+from boscage.data.targets import numbers_for
 from boscage.export import export_text
 from boscage.html._assets import page
 from boscage.html._encode import embed_json, encode_array, encode_matrix, encode_tree
@@ -194,10 +195,10 @@ def _checked_rows(tree: Tree, X: Any, y: Any, max_rows: int) -> tuple[Any, list[
 
 
 def _labels(y: Any, tree: Tree) -> list[str]:
-    array = np.asarray(y)
-    if tree.target == "numbers" and array.ndim == 2:
-        return [str(row.tolist()[0] if len(row) == 1 else row.tolist()) for row in array]
-    return [str(label) for label in array.reshape(-1).tolist()]
+    if tree.target == "numbers":
+        rows = numbers_for(y, "Tree", tree.n_outputs).tolist()
+        return [str(row[0]).removesuffix(".0") if len(row) == 1 else str(row) for row in rows]
+    return [str(label) for label in np.asarray(y).reshape(-1).tolist()]
 
 
 def _page_data(words: Describer, title: str, X: Any, labels: list[str] | None, max_rows: int) -> dict[str, Any]:
@@ -281,10 +282,9 @@ def _spread(tree: Tree, X: Any, labels: list[str]) -> dict[str, Any] | None:
     the largest, ``bins`` their ends. ``residuals``: mean and root mean square of y − prediction, and 90 % of its size.
     In soft trees a row counts where it arrives with a probability of at least one half.
     """
-    try:
-        y = np.array(labels, dtype=np.float64)
-    except ValueError:  # several outputs
+    if tree.n_outputs > 1:
         return None
+    y = np.array(labels, dtype=np.float64)
     path: Any = sparse.csc_array(predict.decision_path(tree, X))
     low, high = float(y.min()), float(y.max())
     place = np.zeros(len(y), np.int64)

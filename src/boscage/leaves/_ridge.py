@@ -11,12 +11,14 @@ from scipy import sparse
 
 from boscage import _core
 from boscage.base.component import register
+from boscage.data.distinct import mean_row_weight
 from boscage.data.targets import MOST as _MOST
 from boscage.data.targets import power_of_two
 from boscage.leaves._leaf import Floats, Leaf, Nodes
 from boscage.pruning import collapse, surviving_nodes
 
 if TYPE_CHECKING:
+    from boscage.data.validation import Dataset
     from boscage.engine.grow import Job
     from boscage.tree import InputMap, Tree
 
@@ -154,11 +156,11 @@ class RidgeLeaf(Leaf):
         """Grow a tree for linear leaves; its models are in place."""
         job.native_target()  # refuses what the criterion does not know
         rows = _Rows.of(job)
-        found = _core.grow_ridge_tree(rows.native(), self._settings(job), job.threads, job.progress)
+        found = _core.grow_ridge_tree(rows.native(), self._settings(job, rows), job.threads, job.progress)
         tree = _pruned(_grown(found, rows, job), found["cost"])
         return self._with_models(tree[0], found, tree[1], rows)
 
-    def _settings(self, job: Job) -> Any:
+    def _settings(self, job: Job, rows: _Rows) -> Any:
         limits, settings = job.limits, _core.RidgeSettings()
         settings.l2 = -1.0 if self.l2 == "auto" else float(self.l2)
         settings.max_leaves = min(limits.max_leaf_nodes or _MOST_LEAVES, 2**31 - 1)
@@ -168,8 +170,7 @@ class RidgeLeaf(Leaf):
         settings.min_rows = limits.min_samples_leaf
         settings.min_rows_split = limits.min_samples_split
         settings.min_weight = max(self.least_weight, limits.min_weight_leaf)
-        scale = power_of_two(job.data.y)
-        settings.min_gain = limits.min_drop / scale / scale
+        settings.min_gain = limits.min_drop / rows.scale / rows.scale
         settings.heaviest_first = job.growth.native() == "heaviest_first"
         return settings
 
@@ -206,7 +207,7 @@ class RidgeLeaf(Leaf):
             rows.native(),
             (tree.children_left, tree.children_right),
             leaf,
-            self._settings(job),
+            self._settings(job, rows),
             job.threads,
             job.progress,
         )
@@ -276,14 +277,14 @@ class _Rows:
             )
         weight = np.ones(len(data.y)) if data.weight is None else data.weight
         Y = data.y.reshape(len(data.y), -1)
-        scale = power_of_two(Y)
+        scale = power_of_two(Y, job.data.weight)
         share = weight / weight.sum()
         centre = (share @ (Y / scale)) * scale
         y = np.ascontiguousarray((Y / scale) - centre / scale)
         Z: Floats = data.X.toarray() if sparse.issparse(data.X) else np.array(data.X, np.float64, order="C")
         Z = np.ascontiguousarray(Z, np.float64)
         if given is None:
-            offset, codes = _category_means(data.n_categories, Z, y[:, 0], weight)
+            offset, codes = _category_means(data, Z, y[:, 0], weight)
         else:
             offset, codes = given.code_offset, given.codes
             _put_codes(data.n_categories, Z, offset, codes)
@@ -370,14 +371,15 @@ def _put_codes(n_categories: npt.NDArray[np.int64], Z: Floats, offset: Any, code
 
 
 def _category_means(
-    n_categories: npt.NDArray[np.int64], Z: Floats, y: Floats, weight: Floats
+    data: Dataset, Z: Floats, y: Floats, weight: Floats
 ) -> tuple[npt.NDArray[np.int64] | None, Floats | None]:
-    """Put the mean of y, drawn towards that of all rows as by one more row, in place of categories."""
+    """Put the mean of y, drawn towards that of all rows as by one more row of mean weight, in place of categories."""
+    n_categories = data.n_categories
     if not n_categories.any():
         return None, None
     offset = np.where(n_categories > 0, np.cumsum(n_categories) - n_categories, -1)
     codes = np.zeros(int(n_categories.sum()))
-    one_row = weight.min()
+    one_row = mean_row_weight(data)
     for column in np.flatnonzero(n_categories):
         present = ~np.isnan(Z[:, column])
         cell, count = Z[present, column].astype(np.int64), int(n_categories[column])

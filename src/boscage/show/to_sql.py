@@ -91,7 +91,10 @@ def _refuse_what_sql_cannot_do(tree: Tree) -> None:
 
 def _expression(model: Exported) -> str:
     if len(model.trees) > 1 or (model.classes is None and model.width > 1):
-        raise ValueError("table is needed: several trees or outputs are more than one CASE expression.")
+        raise ValueError(
+            "table=None is not allowed: several trees or outputs are more than one CASE expression. Pass the name of a "
+            "table with the columns of the model."
+        )
     tree = model.trees[0]
     if model.classes is not None:
         labels = [_literal(model.labels[k]) for k in leaf_classes(tree).tolist()]

@@ -187,5 +187,7 @@ def _leading_scores(table: Floats, mass: Floats, mean: Floats) -> Floats:
     apart = (table + mean) / (mass + 1) - mean
     values, vectors = np.linalg.eigh(apart.T @ (mass * apart))
     direction = vectors[:, -1] if values[-1] > 0 else np.zeros(len(mean))
-    numbers: Floats = apart @ direction * np.sign(direction[np.argmax(np.abs(direction))])
+    size = np.abs(direction)
+    first = direction[np.argmax(size >= 0.99 * size.max())]  # rounding does not choose between equal sizes
+    numbers: Floats = apart @ direction * np.sign(first)
     return numbers
