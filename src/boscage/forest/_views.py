@@ -306,7 +306,7 @@ class ForestViews(ExportMethods):
         shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         if shown is not None and len(shown.y) != shown.X.shape[0]:
             raise ValueError(
-                f"y must have one target for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}."
+                f"y must have one label for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}."
             )
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
