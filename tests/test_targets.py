@@ -125,6 +125,20 @@ def test_a_classifier_warns_of_very_many_floats(cls, rng):
     assert found[0].filename == __file__
 
 
+@pytest.mark.parametrize(
+    ("model", "regressor"),
+    [
+        (TopDownTreeClassifier(Axis(max_bins=8), max_depth=1), "TopDownTreeRegressor"),
+        (ForestClassifier(2, Axis(max_bins=8), max_depth=1), "ForestRegressor"),
+    ],
+)
+def test_a_classifier_warns_in_batches_too(model, regressor, rng):
+    X, y = rng.normal(size=(60, 2)), np.arange(60.0)
+    with pytest.warns(UserWarning, match=f"60 distinct floats in 60 rows.*use {regressor}") as found:
+        model.fit_batches([(X[:30], y[:30]), (X[30:], y[30:])])
+    assert found[0].filename == __file__
+
+
 def test_a_classifier_is_silent_about_classes(rng):
     X = rng.normal(size=(60, 2))
     with warnings.catch_warnings():

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from boscage.base.component import check_compatible, data_fact
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
+from boscage.data.targets import warn_if_numbers
 from boscage.engine.finish import Finish
 from boscage.engine.top_down import TopDownEstimator, category_rule
 from boscage.tree import Target
@@ -149,6 +150,7 @@ class BatchFits(BatchMethods, TopDownEstimator):
         from boscage.batches.survey import schema_data
 
         splits, data = parts["splits"], schema_data(passes.survey)
+        warn_if_numbers(data.classes, passes.survey.rows, type(self).__name__)
         check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=self._target))
         job = self._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
         job = replace(job, passes=passes)

@@ -11,6 +11,7 @@ import numpy as np
 
 from boscage.base.component import check_compatible, data_fact
 from boscage.base.threads import n_threads
+from boscage.data.targets import warn_if_numbers
 from boscage.data.weights import sum_value
 from boscage.engine.batch_fits import BatchMethods
 from boscage.engine.finish import Finish
@@ -57,6 +58,7 @@ class ForestBatches(BatchMethods):
 
         forest: Any = self
         tree, data = forest._tree(), schema_data(passes.survey)
+        warn_if_numbers(data.classes, passes.survey.rows, type(self).__name__)
         check_compatible(**parts, data=data_fact(data.n_outputs, has_missing=data.has_missing, target=tree._target))
         job: Job = tree._job_of(data, parts, passes.n_rows, passes.weight, passes.weight_exponent)
         earlier = forest._earlier(job)
