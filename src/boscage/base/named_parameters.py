@@ -1,0 +1,29 @@
+"""Names of parameters: what to say about one that does not exist."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Self
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the sentence that suggests the nearest name, or nothing if none is near."""
+    close = get_close_matches(name.lower(), list(known), 1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+class NamedParameters:
+    """Mixin of estimators and parts: a parameter that does not exist is answered with those that do."""
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuse parameters that ``__init__`` does not take."""
+        found = inspect.signature(cls.__init__).parameters
+        known = [name for name, kept in found.items() if name != "self" and kept.kind is not kept.VAR_POSITIONAL]
+        is_open = any(kept.kind is kept.VAR_KEYWORD for kept in found.values())
+        for name in () if is_open else parameters:
+            if name not in known:
+                has = f"It has {', '.join(known)}." if known else "It has none."
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}.{suggestion(name, known)} {has}")
+        return super().__new__(cls)
