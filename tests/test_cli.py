@@ -281,6 +281,29 @@ def test_missing_cells(run, tmp_path):
     assert run("predict", "m", "new.csv").stdout.split()[1:] == ["True", "False"]
 
 
+def test_a_column_that_is_text_because_of_a_few_cells_is_told(run, tmp_path):
+    rows = "".join(f"{i % 9 if i else 'lots'},{i % 3},{'a' if i % 2 else 'b7'},{i % 2}\n" for i in range(40))
+    (tmp_path / "t.csv").write_text("size,code,kind,y\n" + rows)
+    told = "column 'size' would hold numbers but for 'lots'; leave such cells empty to have them as gaps"
+    lines = run("fit", "t.csv", "-o", "m").stderr.splitlines()
+    assert lines[:2] == ["text columns treated as categories: size, kind", told]
+    assert len(lines) == 3
+    assert told not in run("fit", "t.csv", "-o", "m", "--categorical", "size").stderr
+    frame = pd.read_csv(tmp_path / "t.csv", dtype={"code": str})
+    frame.drop(columns="size").to_parquet(tmp_path / "t.parquet")
+    assert "would hold" not in run("fit", "t.parquet", "-o", "m").stderr
+
+
+def test_arrow_files_are_read_in_memory_too(run, tmp_path, flowers):
+    pd.read_csv(flowers).to_feather(tmp_path / "flowers.feather")
+    run("fit", flowers, "-t", "species", "-o", "a")
+    run("fit", "flowers.feather", "-t", "species", "-o", "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert run("predict", "a", "flowers.feather").stdout == run("predict", "a", flowers).stdout
+    (tmp_path / "bad.arrow").write_text("not Arrow")
+    assert fails(run, "fit", "bad.arrow", "-o", "m").startswith("bad.arrow: cannot be read as Arrow: ")
+
+
 def test_weights_and_dropped_columns(run, tmp_path):
     # Weight 0 = row absent: the last row would ask for a split.
     (tmp_path / "t.csv").write_text("name,a,w,y\np,1,1,0\nq,2,2,0\nr,3,0.5,0\ns,4,0,1\n")
@@ -385,7 +408,10 @@ def test_export_refusals(run, flowers):
     run("fit", flowers, "-t", "species", "-o", "m", "--max-leaf-nodes", "4")
     assert "suffix" in fails(run, "export", "m", "-o", "m.xyz")
     run("export", "m", "-o", "m.xyz", "--format", "text")
-    assert "format must be one of" in fails(run, "export", "m", "-o", "m.txt", "--format", "poem")
+    assert (
+        "'poem' is not known; choose from onnx, c,"
+        in run("export", "m", "-o", "m.txt", "--format", "poem", code=2).stderr
+    )
     assert "there is no folder" in fails(run, "export", "m", "-o", "none/m.txt")
     assert "table cannot be combined with the format 'text'" in fails(run, "export", "m", "-o", "m.txt", "--table", "t")
 
@@ -492,6 +518,7 @@ def test_data_refusals(run, tmp_path, monkeypatch):
     assert fails(run, "fit", "none.csv", "-t", "y", "-o", "m") == "no such file: none.csv"
     assert "is not embedded" in fails(run, "fit", "irsi", "-o", "m")
     assert fails(run, "fit", "t.csv", "-t", "z", "-o", "m").startswith("t.csv: there is no column 'z' of labels; its")
+    assert fails(run, "fit", "t.csv", "-t", "", "-o", "m").startswith("t.csv: there is no column '' of labels; its")
     assert "50 different text values in column 'name'" in fails(run, "fit", "t.csv", "-o", "m")
     assert "no column 'w' of weights" in fails(run, "fit", "t.csv", "-o", "m", "--weight", "w", "--drop", "name")
     assert "--max-bins 255" in run("fit", tmp_path, "-o", "m", code=2).stderr  # a folder is read in batches
@@ -534,7 +561,22 @@ def test_output_that_cannot_be_written(run, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere/m'$"):
         boscage.TopDownTreeClassifier().fit([[0.0], [1.0]], [0, 1]).save("nowhere/m")
     (tmp_path / "file").write_text("")
-    assert "file" in fails(run, "compare", "iris", "--out", "file")
+    assert fails(run, "compare", "iris", "--out", "file") == "file is a file; name the folder to write to"
+    assert fails(run, "reproduce", "wodt", "--out", "file") == "file is a file; name the folder to write to"
+
+
+def test_no_command_writes_over_what_it_reads(run, tmp_path, flowers):
+    run("fit", flowers, "-t", "species", "-o", "m", "--max-leaf-nodes", "4")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for command in (
+        ["fit", flowers, "-t", "species", "-o", "./flowers.csv"],
+        ["predict", "m", flowers, "-o", "flowers.csv"],
+        ["show", "m", "--html", "m"],
+        ["show", "m", "--html", flowers, "--data", flowers],
+        ["export", "m", "-o", tmp_path / "m", "--format", "text"],
+    ):
+        assert "is the file that is read; name another file to write" in fails(run, *command)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_sparse_rows_mean_the_same_as_dense_ones(run, tmp_path):
@@ -589,6 +631,14 @@ def test_compare_by_another_metric(run, flowers):
     assert "metric='rmse' is not known for classification" in fails(
         run, "compare", flowers, "-t", "species", "--metric", "rmse"
     )
+
+
+def test_compare_refuses_what_leaves_nothing_to_compare(run, tmp_path, flowers):
+    refused = run("compare", flowers, "-t", "species", "--criterion", "squared_error", code=2).stderr
+    assert "no model for classification has them" in refused
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},name {i}\n" for i in range(20)))
+    assert fails(run, "compare", "t.csv") == "folds=5 is not possible with t; every row has a class of its own"
+    assert not (tmp_path / "boscage-compare").exists()
 
 
 def test_compare_recognises_a_numeric_target(run, tmp_path):

@@ -354,7 +354,7 @@ def test_categories_and_classes_are_named_in_trees_of_the_page(tmp_path):
     write_report(tmp_path / "r.html", task, SMALL, list(run_comparison(task, SMALL, chosen)), chosen)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     column, level = data.feature_names[4], data.categories[4][0]
-    assert f"{column} = {level}" in text, "one-hot columns"
+    assert f"({column} = {level})" in text, "one-hot columns, in brackets beside weights and thresholds"
     assert f"{column} in {{{data.categories[4][1]}}}" in text, "sets of levels"
     assert f"{column}_" not in text
     assert f"class: {data.target_names[0]}" in text

@@ -1,9 +1,19 @@
 import pickle
+import re
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from boscage import (
+    DuplicateWeights,
+    ForestClassifier,
+    OnlineTreeClassifier,
+    OptimalTreeClassifier,
+    TopDownTreeClassifier,
+    TopDownTreeRegressor,
+    WeightedOblique,
+)
 from boscage.base import component as _component
 from boscage.base.component import (
     ROLES,
@@ -23,6 +33,35 @@ from boscage.leaves import Frequency, Majority
 
 MINE = ("criterion", "growth", "leaf")
 EVERY_PART = [(role, name) for role in MINE for name in names(role)]
+
+
+UNKNOWN = [
+    (TopDownTreeClassifier, "alpha", "Did you mean 'ccp_alpha'? It has splits, criterion, "),
+    (TopDownTreeRegressor, "max_leaves", "Did you mean 'max_leaf_nodes'? It has splits, "),
+    (OptimalTreeClassifier, "ccp_alpha", "Did you mean 'alpha'? It has max_depth, alpha, "),
+    (ForestClassifier, "n_estimator", "Did you mean 'n_estimators'? It has n_estimators, "),
+    (OnlineTreeClassifier, "n_pass", "Did you mean 'n_passes'? It has n_passes, "),
+    (DuplicateWeights, "budgets", "Did you mean 'budget'? It has estimator, method, budget, random_state."),
+    (WeightedOblique, "maxterms", "Did you mean 'max_terms'? It has l2, "),
+    (Gini, "anything", "It has none."),
+]
+
+
+@pytest.mark.parametrize(("cls", "name", "says"), UNKNOWN, ids=lambda value: getattr(value, "__name__", None))
+def test_a_parameter_that_does_not_exist_is_answered_with_those_that_do(cls, name, says):
+    with pytest.raises(TypeError, match=rf"{cls.__name__} has no parameter '{name}'\. {re.escape(says)}"):
+        cls(**{name: 1})
+
+
+def test_subclasses_may_take_other_parameters():
+    class Open(TopDownTreeClassifier):
+        def __init__(self, extra=1, **others):
+            super().__init__(**others)
+            self.extra = extra
+
+    assert Open(extra=2, max_depth=3).max_depth == 3
+    with pytest.raises(TypeError, match="positional argument"):
+        Gini(5)
 
 
 class Cutless(Component):

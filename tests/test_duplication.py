@@ -159,7 +159,7 @@ def test_bad_parameters():
     with pytest.raises(ValueError, match="method='x'"):
         DuplicateWeights(Recorder(), "x").fit([[0], [1]], [0, 1])
     with pytest.raises(ValueError, match="budget=-1"):
-        DuplicateWeights(Recorder(), budget=-1).fit([[0], [1]], [0, 1], sample_weight=[1, 2])
+        DuplicateWeights(Recorder(), budget=-1).fit([[0], [1]], [0, 1])
     model = DuplicateWeights(Recorder(), budget=1e-9, random_state=0)
     with pytest.raises(ValueError, match="no copy"):
         model.fit([[0], [1], [2]], [0, 1, 1], sample_weight=[1, 2.5, 3.7])

@@ -145,7 +145,7 @@ def test_sentences_of_axis_and_category_tests_are_true():
                 assert found[1] == row["colour"]
                 assert (found[1] in found[3].split(", ")) == (found[2] is None)
             else:
-                found = re.fullmatch(r"size is missing(, which goes with (<=|>) \S+)?", step.sentence)
+                found = re.fullmatch(r"size is missing(, which goes with values (<=|>) \S+)?", step.sentence)
                 assert found
                 assert np.isnan(row["size"])
             seen.add(step.sentence.split(" ")[1] + step.sentence.split(" ")[0])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,12 +16,13 @@ from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree import export_text as sklearn_export_text
 
-from boscage import OptimalTreeClassifier, TopDownTreeClassifier
+from boscage import OptimalTreeClassifier, TopDownTreeClassifier, WeightedOblique
 from boscage.export import export_graphviz, export_text, subtree_heights, to_dict
 from boscage.model import predict as _predict
 from boscage.plot import plot_tree
+from boscage.show.describe import Describer
 from boscage.show.layout import tidy_positions
-from boscage.tree import InputMap, LeafModels, Schema, Tree
+from boscage.tree import LINEAR, InputMap, LeafModels, Schema, Tree
 from strategies import random_rows, random_tree, trees
 
 matplotlib.use("Agg")
@@ -179,6 +181,29 @@ def test_missing_values_are_mentioned_where_the_tree_has_seen_some():
     # A tree that takes no missing values has no side for them.
     optimal = OptimalTreeClassifier(max_depth=2).fit(X[:, 1:], y)
     assert "missing" not in optimal.export_text() + optimal.export_graphviz()
+
+
+@pytest.mark.parametrize(
+    "splits", [WeightedOblique(max_terms=1), WeightedOblique(max_terms=1, scale="range"), "cart_lc"]
+)
+def test_the_side_of_missing_values_is_shown_at_linear_tests_of_one_column(splits, rng):
+    table = pd.DataFrame({"size": rng.normal(size=300), "colour": rng.choice(["red", "green", "blue"], 300)})
+    y = (table["size"] > 0.8) | (table["colour"] == "red") & (table["size"] < 0)
+    table.loc[rng.random(300) < 0.2, "size"] = np.nan
+    table.loc[rng.random(300) < 0.2, "colour"] = None
+    model = TopDownTreeClassifier(splits, max_leaf_nodes=8, random_state=0).fit(table, y)
+    words, tree, paths = Describer(model.tree_), model.tree_, model.decision_path(table).toarray() > 0
+    told = 0
+    for node in np.flatnonzero(tree.feature == LINEAR).tolist():
+        test = words.test(node)
+        if test.column < 0:
+            continue
+        gaps = paths[:, node] & table.iloc[:, test.column].isna().to_numpy()
+        for goes_left in set(paths[gaps, tree.children_left[node]].tolist()):
+            assert (" or missing" in test.if_left, " or missing" in test.if_right) == (goes_left, not goes_left)
+            told += 1
+    assert told > 1
+    assert "missing" not in model.export_text(show_missing=False)
 
 
 def test_linear_tests_by_their_largest_terms():

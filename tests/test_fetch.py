@@ -184,6 +184,13 @@ def test_libsvm_files_are_converted(monkeypatch, tmp_path):
     result = CliRunner().invoke(app, ["data", "import", "tiny", str(tmp_path / "train"), "--out", str(tmp_path)])
     assert result.exit_code == 0
     assert "2 × 2 instead of 3 × 2" in result.stderr
+    result = CliRunner().invoke(app, ["data", "import", "small", str(tmp_path / "train"), "--out", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "'small' is not known; choose from tiny" in result.stderr
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n")
+    result = CliRunner().invoke(app, ["data", "import", "tiny", str(tmp_path / "table.csv"), "--out", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "table.csv: not in LIBSVM format, lines 'label index:value ...'" in result.stderr
 
 
 def test_fingerprints_do_not_depend_on_form():

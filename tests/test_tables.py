@@ -119,7 +119,7 @@ def test_gzip(table):
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, the first line 2"),
         ('a,b\n"x\ny",2\n1\n', "line 4 has 1 cell, the first line 2"),
         ("a,a\n1,2\n", "names column 'a' more than once"),
-        (b"a,b\n\xff\xfe,1\n", "is not UTF-8 text"),
+        (b"a,b\n\xff\xfe,1\n", r"is not UTF-8 text \(byte 4\); save it as UTF-8"),
     ],
 )
 def test_broken_files(table, content, says):
@@ -275,7 +275,7 @@ def test_drop(table):
         ("a,y\n1,0\n2,\n3,\n", "y", {}, r"target column 'y' has 2 empty cells \(the first in data row 2\)"),
         ("a,y\n1,0.5\n", "y", {"task": "classification"}, "holds fractional numbers.*--task regression"),
         ("a,y\n1,a\n", "y", {"task": "regression"}, "holds string, not numbers; pass --task classification"),
-        ("a,y\n1,0.5\n2,\n", "y", {}, "'y' has 1 empty cells .the first in data row 2"),
+        ("a,y\n1,0.5\n2,\n", "y", {}, r"'y' has 1 empty cell \(the first in data row 2\); fill or drop"),
         ("a,y\n1,inf\n", "y", {"task": "regression"}, "holds an infinite number"),
         ("a,y\n", "y", {}, "holds no rows"),
         ("y\n1\n", "y", {}, "no column is left to learn from"),

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
+from boscage.base.named_parameters import NamedParameters
 from boscage.base.numbers import check_number
 from boscage.data.labels import check_all_labelled
 from boscage.data.weights import check_sample_weight
@@ -223,7 +224,7 @@ def _has(name: str) -> Any:
     return available_if(check)
 
 
-class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DuplicateWeights(NamedParameters, ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Add ``sample_weight`` to any classifier by fitting it on rows copied in proportion to their weight.
 
     Parameters
@@ -288,6 +289,7 @@ class DuplicateWeights(ClassCount, MetaEstimatorMixin, ClassifierMixin, BaseEsti
         self
         """
         _check_method(self.method)
+        check_number("budget", self.budget, _BUDGET, 0, above=True)
         if y is None:
             raise ValueError(
                 "y=None is not allowed: DuplicateWeights requires y to be passed, but the target y is None."

@@ -348,5 +348,5 @@ def column_sentence(words: Describer, column: int, x: float, relation: str) -> s
     if relation in ("is missing", "is not missing"):
         return f"{name} is missing" if value == "missing" and relation == "is missing" else f"{name} = {value}"
     if value == "missing":
-        return f"{name} is missing, which goes with {relation}"
+        return f"{name} is missing, which goes with values {relation}"
     return f"{name} = {value}, {relation}" if "in {" in relation else f"{name} = {value} {relation}"

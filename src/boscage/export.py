@@ -404,6 +404,7 @@ _SUFFIXES = {
     ".dot": "graphviz",
     ".gv": "graphviz",
 }
+FORMATS = tuple(dict.fromkeys(_SUFFIXES.values()))
 _METHODS = {"onnx": "to_onnx", "c": "to_c", "sql": "to_sql", "javascript": "to_javascript", "html": "to_html"}
 _TEXTS = {"text": "export_text", "graphviz": "export_graphviz", "json": "to_dict"}
 
@@ -490,9 +491,8 @@ def _format_of(path: str | Path, format: str | None) -> str:
             f"path={str(path)!r} has no suffix of a format that is known. Use one of {', '.join(_SUFFIXES)}, or pass "
             "format."
         )
-    if found not in _SUFFIXES.values():
-        known = ", ".join(map(repr, dict.fromkeys(_SUFFIXES.values())))
-        raise ValueError(f"format must be one of {known}, got {format!r}.")
+    if found not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))}, got {format!r}.")
     return found
 
 

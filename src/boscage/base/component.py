@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from boscage.base.named_parameters import NamedParameters, suggestion
 from boscage.base.numbers import MOST, is_number
 
 
@@ -85,7 +85,7 @@ LIMIT_NEEDS: dict[str, frozenset[str]] = {
 }
 
 
-class Component(BaseEstimator):  # type: ignore[misc]
+class Component(NamedParameters, BaseEstimator):  # type: ignore[misc]
     """A part of a learner: settings and nothing else, never changed by fitting.
 
     Equal class and equal parameters make equal parts. Subclasses store their parameters in ``__init__`` as they
@@ -95,6 +95,8 @@ class Component(BaseEstimator):  # type: ignore[misc]
     role: ClassVar[str] = ""
     provides: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
+
+    def __init__(self) -> None: ...
 
     def check(self) -> None:
         """Raise a ValueError that names the class, the parameter, its value and what is allowed."""
@@ -267,8 +269,7 @@ def resolve(role: str, value: object, target: str = "classes", *, forest: bool =
         return _checked(known.wrap(value))
     choices = ", ".join(map(repr, names(role, target, forest=forest)))
     message = f"{role}={value!r} is not known. Pass one of {choices}, or an object from {known.module}."
-    close = get_close_matches(value.lower(), known.parts, 1) if isinstance(value, str) else []
-    message += f" Did you mean {close[0]!r}?" if close else ""
+    message += suggestion(value, known.parts) if isinstance(value, str) else ""
     if isinstance(value, type) and issubclass(value, Component):
         message = f"{role}={value.__name__} is a class. Pass an object: {value.__name__}()."
     raise ValueError(message)

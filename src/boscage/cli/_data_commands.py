@@ -92,8 +92,10 @@ def import_set(
     out: Out = None,
 ) -> None:
     """Convert downloaded files in LIBSVM format."""
-    from boscage.datasets._fetch import import_libsvm
+    from boscage.datasets._fetch import catalogue, import_libsvm
 
+    if name not in catalogue():
+        raise typer.BadParameter(f"{name!r} is not known; choose from {', '.join(catalogue())}", param_hint="NAME")
     found = import_libsvm(name, files, _folder(out))
     tell(f"{name}: {found.agreement}")
     typer.echo(found.path)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from boscage.base.named_parameters import suggestion
+
 if TYPE_CHECKING:
     from boscage.data.tasks import TaskKind
 
@@ -76,7 +78,8 @@ def make_model(name: str, task: str, given: dict[str, Any], settings: list[str] 
         parameter, value = _setting(text)
         part, _, inner = parameter.partition("__")
         if part not in known:
-            raise typer.BadParameter(f"{part!r} is not a parameter: {_has(cls, known)}", param_hint="--set")
+            hint = suggestion(part, known)
+            raise typer.BadParameter(f"{part!r} is not a parameter: {_has(cls, known)}.{hint}", param_hint="--set")
         if inner:
             nested.setdefault(part, {})[inner] = value
         else:
@@ -122,7 +125,9 @@ def _part(role: str, value: Any, values: dict[str, Any], task: str) -> Any:
     for name in values:
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise typer.BadParameter(f"{name!r} is not a parameter of {role} {value!r}: {has}", param_hint="--set")
+            raise typer.BadParameter(
+                f"{name!r} is not a parameter of {role} {value!r}: {has}.{suggestion(name, known)}", param_hint="--set"
+            )
     return part.set_params(**values)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from boscage.data.tasks import TaskKind
     from boscage.datasets._tables import Table, TrainingData
 
-DATA_HELP = "CSV, TSV, Parquet or npz file, or the name of a data set such as iris."
+DATA_HELP = "CSV, TSV, Parquet, Arrow or npz file, or the name of a data set such as iris."
 _MODEL_HELP = "Model file written by `boscage fit` or by save()."
 
 
@@ -143,12 +143,21 @@ def check_names(given: dict[str, Any]) -> None:
                 )
 
 
-def check_output(output: Path) -> None:
-    """Refuse a file that cannot be written before the work, not after it."""
+def check_output(output: Path, *inputs: str | Path | None) -> None:
+    """Refuse a file that cannot be written, or is one of the inputs, before the work, not after it."""
     if output.is_dir():
         raise IsADirectoryError(f"{output} is a folder; name the file to write")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"{output}: there is no folder {output.parent} to write it to")
+    for path in inputs:
+        if path is not None and output.is_file() and Path(path).exists() and output.samefile(path):
+            raise FileExistsError(f"{output} is the file that is read; name another file to write")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder for results that is a file before the work, not after it."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file; name the folder to write to")
 
 
 def print_json(value: Any) -> None:

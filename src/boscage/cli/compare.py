@@ -56,12 +56,13 @@ def compare(
     """
     from boscage.base.component import check_target, resolve
     from boscage.cli._long_runs import print_comparison, run_contenders, store_comparison
-    from boscage.compare import METRICS, Settings, Task, contenders
+    from boscage.compare import METRICS, Settings, Task, check_folds, contenders
     from boscage.compare._metrics import check_metric
 
     opt.check_names({"splits": splits, "criterion": criterion})
     if metric is not None and metric not in METRICS:
         raise typer.BadParameter(f"{metric!r} is not known; choose from {', '.join(METRICS)}", param_hint="--metric")
+    opt.check_folder(out)
     rows = opt.read_training_data(data, target, cast("TaskKind | None", task), categorical=categorical, drop=drop)
     check_metric(metric, rows.task)
     for name in criterion or ():
@@ -69,12 +70,15 @@ def compare(
     X, columns, categories = rows.coded()
     compared = Task(Path(data).stem, X, rows.y, columns, "", rows.feature_names, categories, rows.task)
     settings = Settings(folds, repeats, seed, n_jobs, max_depth, max_leaf_nodes, min_samples_leaf, metric)
+    check_folds(compared, settings)
     chosen = [
         contender
         for contender in contenders(compared, settings)
         if not contender.is_part
         or ((not splits or contender.family in splits) and (not criterion or contender.criterion in criterion))
     ]
+    if (splits or criterion) and not any(contender.is_part for contender in chosen):
+        raise typer.BadParameter(f"no model for {rows.task} has them", param_hint="--splits/--criterion")
     out.mkdir(parents=True, exist_ok=True)
     results, interrupted = run_contenders(compared, settings, chosen)
     record = store_comparison(out, compared, settings, results, [] if interrupted else chosen, interrupted)

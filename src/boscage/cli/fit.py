@@ -71,7 +71,7 @@ def fit(
     if wanted is not None:
         check_task(kind, wanted)
         make_model(kind, wanted, given, settings)  # wrong usage is told before the data are read
-    opt.check_output(output)
+    opt.check_output(output, data)
     if batches or (batches is None and _is_big(data)):
         _fit_batches(kind, wanted, given, settings, data, output, target, weight, categorical, drop, as_json)
         return
@@ -185,17 +185,18 @@ def _fit_batches(
     if family.get("max_bins", 0) is None:
         needs = f"--splits {given['splits'] or 'axis'} needs it in batches, for example --max-bins 255"
         raise typer.BadParameter(needs, param_hint="--max-bins")
-    source = open_source(data, target or "y", weight, drop=drop or (), text=categorical or ())
+    target = "y" if target is None else target
+    source = open_source(data, target, weight, drop=drop or (), text=categorical or ())
     first = Table(data, next((rows for piece in source.start() if (rows := piece()).num_rows), None))
     if first.data is not None:  # they decide what the target means, as all rows do in memory
-        rows = training_data(first, target or "y", weight=weight, categorical=categorical or (), task=task)
+        rows = training_data(first, target, weight=weight, categorical=categorical or (), task=task)
         for note in rows.notes:
             tell(note)
         task = rows.task
         check_task(kind, task)
         model = make_model(kind, task, given, settings)
     with settings_are_usage(settings):
-        model = model.fit_batches(source, target or "y", weight=weight)
+        model = model.fit_batches(source, target, weight=weight)
     model.save(output)
     sizes, reading = _sizes(model), model.reading_
     tell(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from boscage.base.terminal import reports_errors
+from boscage.cli._options import check_folder
 
 
 @reports_errors
@@ -48,6 +49,7 @@ def reproduce(
             chosen_pieces(paper, table, figure)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--table/--figure") from error
+    check_folder(out)
     for text in setting or ():
         if "=" not in text:
             raise typer.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")

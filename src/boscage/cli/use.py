@@ -31,6 +31,8 @@ def predict(
     from boscage import load
     from boscage.model.predictions import predict_table, render, write_predictions
 
+    if output is not None:
+        opt.check_output(output, model, data)
     fitted = load(model)
     if proba and not hasattr(fitted, "predict_proba"):
         raise ValueError(f"{model}: a {type(fitted).__name__} is a regressor and has no probabilities; drop --proba")
@@ -69,6 +71,7 @@ def show(
     if data is not None and html is None:
         raise typer.BadParameter("rows are shown on a web page: add --html FILE", param_hint="--data")
     if html is not None:
+        opt.check_output(html, model, data)
         table = None if data is None else opt.table_for(tree, data, drop)
         write_page(html, tree, table, target, title=model.stem)
         size = f"{len(tree.trees_)} trees" if is_forest else f"{tree.get_n_leaves()} leaves"
@@ -148,9 +151,11 @@ def export(
     Formats: ONNX, a C header, SQL, JavaScript, JSON, a web page, text, Graphviz.
     """
     from boscage import load
-    from boscage.export import export_model
+    from boscage.export import FORMATS, export_model
 
-    opt.check_output(output)
+    if kind is not None and kind not in FORMATS:
+        raise typer.BadParameter(f"{kind!r} is not known; choose from {', '.join(FORMATS)}", param_hint="--format")
+    opt.check_output(output, model)
     fitted = load(model)
     if hasattr(fitted, "trees_") and table is None and "sql" in (kind, output.suffix.lower()[1:]):
         raise typer.BadParameter(

@@ -108,17 +108,23 @@ def run_comparison(
             yield _cross_validate(contender, task, metric, settings.n_jobs, folds, on_fold)
 
 
+def check_folds(task: Task, settings: Settings) -> None:
+    """Refuse a number of folds, or a target, that allows no cross-validation."""
+    most = len(task.y) if task.is_regression else int(np.unique(task.y, return_counts=True)[1].max())
+    if not task.is_regression and task.n_classes < 2:
+        raise ValueError(f"{task.name}: all labels are the same; a comparison needs at least two classes")
+    if not 2 <= settings.folds <= most:
+        remedy = f"pass a number from 2 to {most}"
+        if most < 2:
+            remedy = "it has one row" if task.is_regression else "every row has a class of its own"
+        raise ValueError(f"folds={settings.folds} is not possible with {task.name}; {remedy}")
+
+
 def _folds(task: Task, settings: Settings) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
-    if task.is_regression:
-        most, kind = len(task.y), RepeatedKFold
-    else:
-        most, kind = int(np.unique(task.y, return_counts=True)[1].max()), RepeatedStratifiedKFold
-        if task.n_classes < 2:
-            raise ValueError(f"{task.name}: all labels are the same; a comparison needs at least two classes")
-    if not 2 <= settings.folds <= most:
-        raise ValueError(f"folds={settings.folds} is not possible with {task.name}; pass a number from 2 to {most}")
+    check_folds(task, settings)
+    kind = RepeatedKFold if task.is_regression else RepeatedStratifiedKFold
     cut = kind(n_splits=settings.folds, n_repeats=settings.repeats, random_state=settings.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds is simply absent from some

@@ -69,7 +69,7 @@ def column_names(task: Task, model: Any) -> list[str] | None:
 
     def combined(name: str, code: Any) -> str:
         shown = level_name(task, position[name], code) if name in position else code  # scikit-learn tries a name first
-        return f"{name} = {shown}"
+        return f"({name} = {shown})"  # brackets: it stands beside weights and thresholds
 
     for _, step, _ in getattr(model[0], "transformers_", ()):
         if hasattr(step, "feature_name_combiner"):

@@ -287,7 +287,7 @@ def refuse_text(estimator: Any, columns: list[Seen], rule: CategoryRule) -> None
     """Raise for columns of text that no rule makes categories of."""
     listed = f"X has columns that are not numeric: {_listed(columns)}."
     if rule.is_fitted:
-        raise ValueError(f"{listed} They held numbers in fit.")
+        raise ValueError(f"{listed} They held numbers in fit: pass numbers, or NaN for gaps.")
     if not rule.allowed:
         refusal = rule.refusal or f"{called(estimator)} accepts only numbers: {ENCODE}, or drop them."
         raise ValueError(f"{listed} {refusal}")

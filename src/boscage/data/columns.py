@@ -205,6 +205,8 @@ def _label_objects(values: npt.NDArray[Any]) -> Labelled | None:
 def _of_table(estimator: Any, X: Any, rule: CategoryRule, picked: _Pick) -> Columns:
     names = getattr(estimator, "feature_names_in_", None) if rule.is_fitted else feature_names(X)
     width = len(table_names(X))
+    if width == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape=({len(X)}, 0)) while a minimum of 1 is required.")
     named = picked(width, names)
     plain = _plain_columns(X)
     if len(plain) == width:
@@ -301,9 +303,12 @@ def numeric_matrix(estimator: Any, X: Any) -> npt.NDArray[Any]:
         array = check_array(X, dtype="numeric", ensure_all_finite=False, estimator=estimator, input_name="X")
     except (ValueError, TypeError) as error:
         if "could not convert string" in str(error) or "bytes/strings" in str(error):
-            raise ValueError(
-                f"X holds text where numbers are expected ({error}). Encode it as numbers first."
-            ) from None
+            found = f"X holds text where numbers are expected ({error})"
+            if np.ndim(X) == 1:  # a row of a table
+                found, remedy = f"X has shape {np.shape(X)}", "Pass a table of rows, such as X.iloc[[0]] for one row."
+            else:
+                remedy = "Encode it as numbers first."
+            raise ValueError(f"{found}. {remedy}") from None
         raise
     _check_size(array.shape[0])
     if array.dtype in FLOATS:

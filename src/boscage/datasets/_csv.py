@@ -162,6 +162,10 @@ def _open_text(path: Path) -> TextIO:
     return open(path, encoding="utf-8-sig", newline="")
 
 
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> DataFileError:
+    return DataFileError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8")
+
+
 def read_header(path: Path) -> Layout:
     """Return how a file is written, by its first line."""
     try:
@@ -174,7 +178,7 @@ def read_header(path: Path) -> Layout:
         with _open_text(path) as file:
             written = next(row for row in csv.reader(file, delimiter=delimiter) if row)
     except UnicodeDecodeError as error:
-        raise DataFileError(f"{path}: is not UTF-8 text (byte {error.start})") from error
+        raise _not_utf8(path, error) from error
     except (csv.Error, EOFError, gzip.BadGzipFile) as error:
         raise DataFileError(f"{path}: cannot be read as CSV: {error}") from error
     first = [cell.strip() for cell in written]
@@ -212,7 +216,7 @@ def _explain(path: Path, layout: Layout, error: Exception) -> NoReturn:
                         f"{path}: line {reader.line_num} has {cells}, the first line {width}"
                     ) from error
     except UnicodeDecodeError as wrong:
-        raise DataFileError(f"{path}: is not UTF-8 text (byte {wrong.start})") from error
+        raise _not_utf8(path, wrong) from error
     except (csv.Error, EOFError, OSError) as wrong:
         raise DataFileError(f"{path}: cannot be read as CSV: {wrong}") from error
     text = " ".join(str(error).split("Invalid: ")[-1].split())

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from boscage.base.whole_file import whole_file
 from boscage.datasets._load import from_openml, list_datasets
+from boscage.datasets._npz import DataFileError
 from boscage.datasets._record import Dataset
 
 
@@ -163,7 +164,11 @@ def import_libsvm(name: str, paths: Sequence[str | os.PathLike[str]], folder: st
     from sklearn.datasets import load_svmlight_files
 
     source = _source(name)
-    parts = load_svmlight_files([os.fspath(path) for path in paths], n_features=source.features)
+    try:
+        parts = load_svmlight_files([os.fspath(path) for path in paths], n_features=source.features)
+    except ValueError as error:
+        files = ", ".join(map(str, paths))
+        raise DataFileError(f"{files}: not in LIBSVM format, lines 'label index:value ...' ({error})") from error
     X, labels = sparse.vstack(parts[0::2]).tocsr(), np.concatenate(parts[1::2])
     names, y = np.unique(labels, return_inverse=True)
     is_sparse = X.nnz < 0.25 * X.shape[0] * X.shape[1] and X.shape[1] > 200

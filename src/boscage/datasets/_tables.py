@@ -1,4 +1,4 @@
-"""Reading table files for the command line: CSV, Parquet and npz files, and data sets by name, become Arrow tables.
+"""Reading table files for the command line: CSV, Parquet, Arrow and npz files and named data sets become Arrow tables.
 
 Nothing here decides what is a category but what the command line declares: `fit` and `predict` take the tables as they
 take any other.
@@ -7,7 +7,7 @@ take any other.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boscage.data.categories import Label
-from boscage.data.column_kinds import CategoryRule, arrow_labels, as_categories
+from boscage.data.column_kinds import CategoryRule, arrow_labels, as_categories, reads_as_number
 from boscage.data.columns import columns_of
 from boscage.data.tasks import TaskKind, is_doubtful, task_of
 from boscage.data.validation import check_values
@@ -66,7 +66,7 @@ class TrainingData:
 
 
 def read_table(path: str | os.PathLike[str], *, text: Collection[str] = (), drop: Collection[str] = ()) -> Table:
-    """Read a CSV, TSV, Parquet or npz file, or an embedded data set by its name.
+    """Read a CSV, TSV, Parquet, Arrow or npz file, or an embedded data set by its name.
 
     Parameters
     ----------
@@ -134,7 +134,18 @@ def training_data(
     text = [field.name for field in features.schema if _is_text(field.type)]
     notes = table.notes + decided
     notes += (f"text columns treated as categories: {', '.join(text)}",) if text else ()
+    notes += tuple(_almost_numbers(features, set(text).difference(categorical)))
     return TrainingData(features, y, sample_weight, tuple(features.column_names), notes=notes, task=task)
+
+
+def _almost_numbers(features: Any, text: Collection[str]) -> Iterator[str]:
+    """Tell of columns that are text because of a few cells."""
+    for name in (name for name in features.column_names if name in text):
+        words = [word for word in features[name].unique().to_pylist() if word is not None]
+        others = [word for word in words if not reads_as_number(word)]
+        if 0 < len(others) < len(words) / 2:
+            shown = ", ".join(map(repr, others[:3])) + ", ..." * (len(others) > 3)
+            yield f"column {name!r} would hold numbers but for {shown}; leave such cells empty to have them as gaps"
 
 
 def prediction_rows(table: Table, n_features: int, names: Sequence[str] | None) -> Any:
@@ -210,11 +221,12 @@ def _reader(path: Path) -> Callable[[Path, Collection[str]], Table]:
     name = path.name.lower()
     if name.endswith((".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz")):
         return _read_csv
-    if name.endswith((".parquet", ".pq")):
-        return _read_parquet
+    if name.endswith((".parquet", ".pq", ".arrow", ".feather", ".ipc")):
+        return _read_arrow
     if name.endswith(".npz"):
         return lambda path, text: _from_dataset(read_npz(path), str(path))
-    raise DataFileError(f"{path}: the ending {path.suffix!r} is not known; use .csv, .tsv, .csv.gz, .parquet or .npz")
+    known = ".csv, .tsv, .csv.gz, .parquet, .arrow, .feather or .npz"
+    raise DataFileError(f"{path}: the ending {path.suffix!r} is not known; use {known}")
 
 
 def _read_csv(path: Path, text: Collection[str]) -> Table:
@@ -222,14 +234,17 @@ def _read_csv(path: Path, text: Collection[str]) -> Table:
     return Table(str(path), data, notes=notes)
 
 
-def _read_parquet(path: Path, text: Collection[str]) -> Table:
+def _read_arrow(path: Path, text: Collection[str]) -> Table:
     import pyarrow as pa
+    import pyarrow.feather
     import pyarrow.parquet
 
+    is_parquet = path.suffix.lower() in (".parquet", ".pq")
     try:
-        data = pa.parquet.read_table(path)
+        data = pa.parquet.read_table(path) if is_parquet else pa.feather.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataFileError(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())}") from error
+        kind = "Parquet" if is_parquet else "Arrow"
+        raise DataFileError(f"{path}: cannot be read as {kind}: {' '.join(str(error).split())}") from error
     if len(set(data.column_names)) != data.num_columns:
         raise DataFileError(f"{path}: two columns have the same name")
     return Table(str(path), data)
@@ -238,7 +253,7 @@ def _read_parquet(path: Path, text: Collection[str]) -> Table:
 def _target_name(table: Table, target: str | None) -> str:
     if target is None and "y" not in table.names:
         raise DataFileError(f"{table.source}: say which column holds the labels with --target; {_columns_of(table)}")
-    return target or "y"
+    return "y" if target is None else target
 
 
 def _is_text(kind: Any) -> bool:
@@ -286,8 +301,9 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
 
 
 def _empty_cells(table: Table, name: str, missing: NDArray[np.bool_]) -> str:
-    row = int(np.argmax(missing)) + 1
-    return f"{table.source}: target column {name!r} has {int(missing.sum())} empty cells (the first in data row {row})"
+    row, number = int(np.argmax(missing)) + 1, int(missing.sum())
+    cells = f"{number} empty cell{'s' * (number != 1)}"
+    return f"{table.source}: target column {name!r} has {cells} (the first in data row {row}); fill or drop such rows"
 
 
 def labels_of(table: Table, name: str) -> NDArray[Any]:

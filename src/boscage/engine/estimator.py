@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
 from boscage.base.component import resolve
+from boscage.base.named_parameters import NamedParameters
 from boscage.data.targets import r2
 from boscage.data.validation import Dataset, predict_data, publish
 from boscage.engine.tree_views import TreeViews, of_one_fit
@@ -38,7 +39,7 @@ class ClassCount:
         return len(self.classes_)
 
 
-class TreeEstimator(ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class TreeEstimator(NamedParameters, ExportMethods, TreeViews, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators that hold a `Tree`: ``tree_`` is all it reads."""
 
     tree_: Tree

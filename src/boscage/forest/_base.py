@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage.base.callbacks import CallbackSupport
 from boscage.base.component import PartsByName, resolve
+from boscage.base.named_parameters import NamedParameters
 from boscage.base.numbers import check_number, is_flag
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
@@ -42,7 +43,7 @@ _OPTIONAL = _OUT_OF_BAG | {"feature_names_in_", "_leaf_targets", "reading_"}
 _STATE_KEYS = {"seed", "rows", "exponent", "oob_score"}
 
 
-class BaseForest(PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEstimator):  # type: ignore[misc]
+class BaseForest(NamedParameters, PartsByName, OutOfBag, ForestBatches, ForestViews, CallbackSupport, BaseEstimator):  # type: ignore[misc]
     """Trees grown on samples of the rows. What is specific to a kind of target is in the subclasses."""
 
     _many_trees: ClassVar[bool] = True

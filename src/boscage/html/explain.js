@@ -57,7 +57,7 @@ function columnSentence(tree, column, x, relation) {
   if (relation === "is missing" || relation === "is not missing") {
     return value === "missing" && relation === "is missing" ? `${name} is missing` : `${name} = ${value}`;
   }
-  if (value === "missing") return `${name} is missing, which goes with ${relation}`;
+  if (value === "missing") return `${name} is missing, which goes with values ${relation}`;
   return relation.includes("in {") ? `${name} = ${value}, ${relation}` : `${name} = ${value} ${relation}`;
 }
 

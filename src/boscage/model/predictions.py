@@ -46,7 +46,8 @@ def write_page(path: Path, model: Any, table: Table | None, target: str | None, 
         model.to_html(path, title=title)
         return
     task: TaskKind = "classification" if hasattr(model, "classes_") else "regression"
-    labels = target_of(table, target or "y", task)[0] if target is not None or "y" in table.names else None
+    name = "y" if target is None else target
+    labels = target_of(table, name, task)[0] if target is not None or "y" in table.names else None
     with _columns_are_in_order():
         model.to_html(path, table_rows(model, table), labels, title=title)
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from boscage import _core
 from boscage.base.callbacks import CallbackSupport, FitTask, fit_task, with_callbacks
+from boscage.base.named_parameters import NamedParameters
 from boscage.base.progress import Progress
 from boscage.base.threads import n_threads
 from boscage.data.distinct import distinct_rows
@@ -43,7 +44,7 @@ class _Locks:
         self.read, self.write = _core.shared_lock()
 
 
-class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(NamedParameters, ClassCount, CallbackSupport, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the classifiers that learn row by row; a subclass makes the learner."""
 
     _all_state = True  # for model files: there is no tree_
@@ -68,8 +69,7 @@ class OnlineClassifier(ClassCount, CallbackSupport, ClassifierMixin, BaseEstimat
                 f"{cls.__name__} has no parameter mode, and takes its parameters by name. mode is gone: use "
                 "OnlineTreeClassifier() for mode='beam'; LOMTreeClassifier() is mode='lomtree'."
             )
-        made: Self = super().__new__(cls)
-        return made
+        return super().__new__(cls, **parameters)
 
     @abstractmethod
     def _new_learner(self, n_features: int, centred: bool, seed: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -236,18 +236,28 @@ class Describer:
 
     def test(self, node: int) -> TestWords:
         """Describe the test of an inner node."""
-        if self.tree.feature[node] == LINEAR:
-            return self._linear(node)
         column = int(self.tree.feature[node])
-        if self.tree.category_offset[node] >= 0:
+        if column == LINEAR:
+            words = self._linear(node)
+        elif self.tree.category_offset[node] >= 0:
             words = self._sets(column, *self.category_set(node))
         else:
             words = self._axis(node)
-        if not self._tells_missing[column] or "missing" in words.if_left:
+        if words.column < 0 or not self._tells_missing[words.column] or "missing" in words.if_left:
             return words
-        if self.tree.missing_go_to_left[node]:
-            return TestWords(words.parts, words.if_left + " or missing", words.if_right, column)
-        return TestWords(words.parts, words.if_left, words.if_right + " or missing", column)
+        if self._missing_goes_left(node):
+            return replace(words, if_left=words.if_left + " or missing")
+        return replace(words, if_right=words.if_right + " or missing")
+
+    def _missing_goes_left(self, node: int) -> bool:
+        """Whether missing values go left at a test of one column: a linear test sees what replaces them."""
+        if self.tree.feature[node] != LINEAR:
+            return bool(self.tree.missing_go_to_left[node])
+        score, row_map = self.score(node), self.tree.input_map
+        if row_map is None or row_map.fill is None:
+            return True
+        bound, seen = float(self.tree.threshold[node]) / score.unit - score.constant, row_map.fill[score.terms[0][0]]
+        return not (seen < bound if score.unit < 0 else seen > bound)
 
     def category_labels(self, column: int) -> list[Any]:
         """Names of the categories of a column, in the order of their codes."""
