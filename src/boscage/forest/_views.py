@@ -305,9 +305,7 @@ class ForestViews(ExportMethods):
         rows = None if X is None else self._rows(X)[1]
         shown = None if rows is None or y is None else Rows(rows, np.asarray(y))
         if shown is not None and len(shown.y) != shown.X.shape[0]:
-            raise ValueError(
-                f"y must have one label for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}."
-            )
+            raise ValueError(f"y must have one label for each of the {shown.X.shape[0]} rows of X, got {len(shown.y)}.")
         estimators = [self._estimator_of(tree) for tree in self.trees_[:max_trees]]
         bodies = [tree_body(tree, f"Tree {n}", rows, y, max_rows) for n, tree in enumerate(estimators)]
         text = forest_page(self, heading, self._curve_if_known(X, y), self._score_name, bodies, shown)
