@@ -634,7 +634,7 @@ def test_compare_by_another_metric(run, flowers):
 
 
 def test_compare_refuses_what_leaves_nothing_to_compare(run, tmp_path, flowers):
-    refused = run("compare", flowers, "-t", "species", "--criterion", "squared_error", code=2).stderr
+    refused = run("compare", flowers, "-t", "species", "--splits", "mixed", code=2).stderr
     assert "no model for classification has them" in refused
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i},name {i}\n" for i in range(20)))
     assert fails(run, "compare", "t.csv") == "folds=5 is not possible with t; every row has a class of its own"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Self
@@ -20,7 +20,7 @@ class NamedParameters:
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuse parameters that ``__init__`` does not take."""
-        known = _parameters_of(cls) if parameters else None
+        known = _parameters_of(cls.__init__) if parameters else None
         if known is not None and not parameters.keys() <= known.keys():
             name = next(name for name in parameters if name not in known)
             has = f"It has {', '.join(known)}." if known else "It has none."
@@ -29,9 +29,9 @@ class NamedParameters:
 
 
 @cache
-def _parameters_of(cls: type) -> dict[str, None] | None:
+def _parameters_of(init: Callable[..., None]) -> dict[str, None] | None:
     """Return the names of parameters in their order; None if there may be any."""
-    found = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    found = inspect.signature(init).parameters
     if any(one.kind is one.VAR_KEYWORD for one in found.values()):
         return None
     return dict.fromkeys(name for name, one in found.items() if name != "self" and one.kind is not one.VAR_POSITIONAL)
