@@ -28,7 +28,9 @@ def slow_contributions(tree, x):
     means, sizes = tree.column_means, tree.term_sizes
     sizes = sizes.toarray() if hasattr(sizes, "toarray") else sizes
     theta = tree.user_weights.toarray() if hasattr(tree.user_weights, "toarray") else tree.user_weights
-    base, found = np.array(tree.value[0] if tree.node_count > 1 else tree.leaf_proba[0]), np.zeros((d, tree.n_classes))
+    together = tree.is_soft and tree.leaf_value is not None and tree.leaf_models is None
+    base = np.array(tree.value[0] if together or tree.node_count > 1 else tree.leaf_proba[0])
+    found = np.zeros((d, tree.n_classes))
     reach = reference.reach(tree, x)
 
     def shares(raw, otherwise):
@@ -37,7 +39,7 @@ def slow_contributions(tree, x):
 
     def answer(node):
         """Class shares of a node before its linear model, and with it."""
-        if tree.children_left[node] >= 0:
+        if together or tree.children_left[node] >= 0:
             return np.array(tree.value[node])
         return np.array(tree.leaf_proba[list(tree.leaves).index(node)])
 
@@ -82,6 +84,14 @@ def slow_contributions(tree, x):
                 base = base + change
             else:
                 found += np.outer(share, change)
+    if together:
+        rest = np.array(reference.predict_proba(tree, np.array([x]))[0]) - base - found.sum(axis=0)
+        for k in range(tree.n_classes):
+            share = shares(abs(found[:, k]).tolist(), [0.0] * d)
+            if share is None:
+                base[k] += rest[k]
+            else:
+                found[:, k] += rest[k] * np.array(share)
     return base, found
 
 
@@ -195,6 +205,18 @@ def test_rows_whose_terms_overflow_are_explained(model, size, rng):
         found = model.explain(row)
         assert np.isfinite(found.contributions).all()
         np.testing.assert_allclose(found.base + found.contributions.sum(axis=0), found.prediction, rtol=1e-6, atol=1e-9)
+
+
+def test_leaves_that_cancel_out_do_not_spoil_an_explanation(rng):
+    """Jointly fitted leaves are far outside the range of y; what a column contributed is not."""
+    X = rng.normal(size=(600, 4))
+    y = X[:, 0] + 0.5 * X[:, 1] + 0.1 * rng.normal(size=600)
+    model = TopDownTreeRegressor("stochastic", max_leaf_nodes=16).fit(X, y)
+    assert np.abs(model.tree_.leaf_value).max() > 10 * np.abs(y).max()
+    for row in X[:20]:
+        found = model.explain(row)
+        assert found.base + found.contributions.sum() == pytest.approx(found.prediction, abs=1e-9)
+        assert np.abs(found.contributions).sum() < 4 * np.abs(y).max()
 
 
 def test_a_printed_explanation():

@@ -215,7 +215,9 @@ def explain(
     or the tree stores no means, by :math:`|\theta_j|\,\mathrm{sd}_j`. The step from a leaf's class fractions to the
     answer :math:`\mathrm{softmax}(Bx + b)` of its linear model is shared in proportion to
     :math:`\sum_k |B_{kj} - \bar B_j|\,|x_j - \bar x_j|`; in regression trees, the step from the leaf's value to that of
-    its model is shared in proportion to :math:`\sum_k |B_{kj}|\,|x_j - \bar x_j|`.
+    its model is shared in proportion to :math:`\sum_k |B_{kj}|\,|x_j - \bar x_j|`. Leaves of a soft tree that are
+    fitted jointly may lie far outside the range of y and cancel out: there :math:`v_i` of a leaf is the mean of its
+    rows, and the rest of the prediction is shared in proportion to what each column has by then.
 
     This is the path of this tree through its training data. It is not a Shapley value: a column that would have served
     as well but is not on the path gets nothing.

@@ -109,7 +109,10 @@ function contributionsOf(tree, { row, reach }) {
   const classes = tree.classes.length;
   const columns = new Float64Array(tree.columns.length * classes);
   const ends = new Map();
-  const end = (node) => ends.get(node) || shownValues(tree, node);
+  // Leaves that are fitted together may cancel out: what they say beyond the means of their rows is shared as a whole.
+  const isFittedTogether = tree.soft && tree.leaf_value && !tree.leaf_models;
+  const end = (node) =>
+    ends.get(node) || (isFittedTogether ? matrixRow(tree.value, node) : shownValues(tree, node));
   const unclaimed = new Float64Array(classes);
   const add = (shares, from, to, weight) => {
     for (let k = 0; k < classes; k += 1) {
@@ -133,5 +136,25 @@ function contributionsOf(tree, { row, reach }) {
       add(shares, end(node), end(child), reach[child]);
     });
   }
-  return { base: end(0).map((value, k) => value + unclaimed[k]), columns };
+  const base = end(0).map((value, k) => value + unclaimed[k]);
+  if (isFittedTogether) shareRest(tree, reach, base, columns);
+  return { base, columns };
+}
+
+// Shares what is missing to the prediction in proportion to what the columns have.
+function shareRest(tree, reach, base, columns) {
+  const width = base.length;
+  base.forEach((start, k) => {
+    let missed = -start;
+    for (let node = 0; node < tree.size; node += 1) {
+      if (isLeaf(tree, node)) missed += reach[node] * shownValues(tree, node)[k];
+    }
+    const sizes = tree.columns.map((_, j) => Math.abs(columns[j * width + k]));
+    tree.columns.forEach((_, j) => {
+      missed -= columns[j * width + k];
+    });
+    const shares = normalised(sizes, sizes);
+    if (shares) shares.forEach((share, j) => (columns[j * width + k] += share * missed));
+    else base[k] += missed;
+  });
 }

@@ -52,7 +52,11 @@ def contributions(tree: Tree, x: Floats) -> Contributions:
     reach = _predict.decision_path(tree, x[None, :]).toarray()[0]
     plain = plain_row(tree, x)
     value: Floats = tree.value.copy()
-    value[tree.leaves] = tree.leaf_proba
+    # Leaves of a soft tree that are fitted together may lie far apart and cancel out: what they say beyond the means of
+    # their rows is shared once, as a whole.
+    is_fitted_together = tree.is_soft and tree.leaf_value is not None and tree.leaf_models is None
+    if not is_fitted_together:
+        value[tree.leaves] = tree.leaf_proba
     columns = np.zeros((tree.n_features, tree.n_outputs))
     base = np.zeros(tree.n_outputs)
     if tree.leaf_models is not None:
@@ -68,7 +72,16 @@ def contributions(tree: Tree, x: Floats) -> Contributions:
         change = moves[tree.feature[inner] == LINEAR]
         columns += shares.T @ change
         base += (1 - shares.sum(axis=1).round()) @ change  # of tests without a column
+    if is_fitted_together:
+        return _with_rest(value[0] + base, columns, columns, reach[tree.leaves] @ tree.leaf_proba)
     return Contributions(value[0] + base, columns)
+
+
+def _with_rest(base: Floats, columns: Floats, otherwise: Floats, answer: Floats) -> Contributions:
+    """Share what is missing to the answer in proportion to what the columns have."""
+    missed = answer - base - columns.sum(axis=0)
+    shares = _normalised(np.abs(columns).T, np.abs(otherwise).T).T
+    return Contributions(base + missed * (1 - shares.sum(axis=0).round()), columns + shares * missed)
 
 
 def sharpened_contributions(mean: Contributions, exponent: float) -> Contributions:
@@ -105,10 +118,7 @@ def _carried(
     for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
         g, relative = slopes(mean.base + place * (end - mean.base))
         columns += weight * g * (relative - (relative @ g)[:, None])
-    # What the quadrature misses, in proportion to what it found.
-    missed = answer - base - columns.sum(axis=0)
-    shares = _normalised(np.abs(columns).T, np.abs(mean.columns).T).T
-    return Contributions(base + missed * (1 - shares.sum(axis=0).round()), columns + shares * missed)
+    return _with_rest(base, columns, mean.columns, answer)  # what the quadrature misses
 
 
 def _normalised(parts: Floats, otherwise: Floats) -> Floats:
