@@ -1,6 +1,6 @@
 """Values of all leaves of a soft tree at once: those whose average by reach comes nearest to the labels, or numbers.
 
-The sums of `JointSums` are linear in the rows; who reads the rows is not known here.
+The sums that they are fitted from are linear in the rows; who reads the rows is not known here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from boscage.engine.grow import Job
     from boscage.tree import Floats, Tree
 
-__all__ = ["JointSums", "has_opposite_tests", "joint_values"]
+__all__ = ["has_opposite_tests", "joint_values"]
 
 _STEPS = 5000
 _MANY_LEAVES = 256  # beyond it the joint fit takes much longer than growing
@@ -53,45 +53,35 @@ def joint_values(tree: Tree, job: Job, joint: str | bool, shrinkage: float) -> F
         found = job.passes.sums(reach_pass(tree, unit))
     else:
         found = total(reach_parts(tree, unit, Rows(job.data.X, job.data.y, job.weight), 0, job.threads))
-    return JointSums(tree, unit, found).values(shrinkage)
+    return _fitted_together(tree, unit, found, shrinkage)
 
 
-class JointSums:
-    """Σ s r rᵀ and Σ s r Yᵀ over weighted rows, r a row's reach of each leaf and Y its class as a unit vector.
+def _fitted_together(tree: Tree, unit: float, sums: Floats, shrinkage: float) -> Floats:
+    """Return the leaves' class shares, or numbers, from the sums of `boscage.batches.reach`.
 
-    Of numbers Y are their distances from the root's, over ``unit``: see `boscage.batches.reach`.
+    Numbers V minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖², f being the leaves' means.
+
+    Class shares minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖² over class shares V, p being the
+    leaves' shares of the weight and f their class fractions. Where no such V separates the classes far enough the
+    average is squeezed towards the whole sample's class fractions, and comparing it with 1/K would only tell
+    which class is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and
+    then drawn to 1/K until every V_l is a distribution again, which changes no predicted class.
     """
-
-    def __init__(self, tree: Tree, unit: float, sums: Floats) -> None:
-        self.tree, self.unit = tree, unit
-        self.gram, self.cross = np.hsplit(sums.reshape(tree.n_leaves, -1), [tree.n_leaves])
-
-    def values(self, shrinkage: float = 0.0) -> Floats:
-        """Return the leaves' class shares, or numbers.
-
-        Numbers V minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖², f being the leaves' means.
-
-        Class shares minimise Σ s ‖Σ_l r_l V_l − Y‖² + shrinkage·Σ_l p_l ‖V_l − f_l‖² over class shares V, p being the
-        leaves' shares of the weight and f their class fractions. Where no such V separates the classes far enough the
-        average is squeezed towards the whole sample's class fractions, and comparing it with 1/K would only tell
-        which class is the larger one: so the average is stretched to the slope 1 of a calibrated prediction, and
-        then drawn to 1/K until every V_l is a distribution again, which changes no predicted class.
-        """
-        gram, cross, tree = self.gram, self.cross, self.tree
-        weight = float(gram.sum())
-        fractions = tree.value[tree.leaves]
-        pull = (shrinkage + _RIDGE * weight) * tree.weighted_n_node_samples[tree.leaves]
-        pull /= tree.weighted_n_node_samples[0]
-        if tree.target == "numbers":
-            right = cross + pull[:, None] * from_root(tree, fractions, self.unit)
-            found = _core.solve_ridge(gram + np.diag(pull), np.ascontiguousarray(right.T), 0.0)
-            if found is None:
-                return fractions
-            with np.errstate(over="ignore"):
-                numbers: Floats = np.clip(tree.value[0] + found.T * self.unit, -MOST, MOST)
-            return numbers
-        value = _nearest_shares(gram + np.diag(pull), cross + pull[:, None] * fractions, fractions)
-        return _stretched(value, gram, cross, weight)
+    gram, cross = np.hsplit(sums.reshape(tree.n_leaves, -1), [tree.n_leaves])
+    weight = float(gram.sum())
+    fractions = tree.value[tree.leaves]
+    pull = (shrinkage + _RIDGE * weight) * tree.weighted_n_node_samples[tree.leaves]
+    pull /= tree.weighted_n_node_samples[0]
+    if tree.target == "numbers":
+        right = cross + pull[:, None] * from_root(tree, fractions, unit)
+        found = _core.solve_ridge(gram + np.diag(pull), np.ascontiguousarray(right.T), 0.0)
+        if found is None:
+            return fractions
+        with np.errstate(over="ignore"):
+            numbers: Floats = np.clip(tree.value[0] + found.T * unit, -MOST, MOST)
+        return numbers
+    value = _nearest_shares(gram + np.diag(pull), cross + pull[:, None] * fractions, fractions)
+    return _stretched(value, gram, cross, weight)
 
 
 def _nearest_shares(gram: Floats, cross: Floats, start: Floats) -> Floats:
